@@ -25,19 +25,23 @@ LEVEL = plan.level(H200, CLUSTER, "signoff")
 STEP = LEVEL.steps["across-4"]
 
 
-def case(*nodes: str):
-    return plan.case_on(H200.measurements["scaling_all_reduce"], "signoff", nodes, None)
+RING, TREE = "scaling_all_reduce", "scaling_all_reduce_tree"
+
+
+def case(*nodes: str, of: str = RING):
+    return plan.case_on(H200.measurements[of], "signoff", nodes, None)
 
 
 def compared(other, first=None):
     return Question(RATIO, first or case(*STEP), other=other, metric="busbw")
 
 
-def item(other) -> ItemRecord:
-    questions = (Question(READ, case(*STEP)), Question(READ, other), compared(other))
+def item(other, of: str = RING) -> ItemRecord:
+    own = case(*STEP, of=of)
+    questions = (Question(READ, own), Question(READ, other), compared(other, own))
     return ItemRecord(
-        "tests/collective/test_scaling.py::test_scaling[across-4]",
-        H200.measurements["scaling_all_reduce"].rung, "scaling_all_reduce", "scales",
+        f"tests/collective/test_scaling.py::test_scaling[{of}-across-4]",
+        H200.measurements[of].rung, of, "scales",
         Outcome.PASSED, STEP, questions=questions,
     )  # fmt: skip
 
@@ -47,6 +51,13 @@ def test_a_step_is_compared_with_the_smallest_one():
     for other in (case(*STEP), case(*LEVEL.steps["across-2"]), case("b1", "b2")):
         with pytest.raises(NotVerified):
             refuse_other_items([item(other)], H200, LEVEL)
+
+
+def test_a_step_of_a_tree_is_compared_with_a_ring_over_two_nodes():
+    refuse_other_items([item(case("a1", "a2"), of=TREE)], H200, LEVEL)
+    for other in (case("a1", "a2", of=TREE), case("b1", "b2")):
+        with pytest.raises(NotVerified):
+            refuse_other_items([item(other, of=TREE)], H200, LEVEL)
 
 
 class _Plan:
@@ -61,8 +72,10 @@ def confirmed(question):
 
 def test_a_half_is_compared_with_the_same_measurement():
     confirmed(compared(case("a1", "a2"), case("a1", "b1")))
+    confirmed(compared(case("a1", "a2"), case("a1", "b1", of=TREE)))
     for question in (
         compared(None, case("a1", "b1")),
+        compared(case("a1", "a2", of=TREE), case("a1", "b1", of=TREE)),
         compared(case("a1", "z9"), case("a1", "b1")),
         compared(replace(case("a1", "a2"), sizes=(8,)), case("a1", "b1")),
         replace(compared(case("a1", "a2")), kind="facts"),

@@ -40,7 +40,7 @@ def test_a_verdict_with_other_triage_or_other_causes_does_not_hold(red, verify, 
 # --- possible here, not limited ---
 
 # What the run itself could judge, and its platform does not limit.
-POSSIBLE = "scaling_all_reduce"
+POSSIBLE = ("scaling_all_reduce", "scaling_all_reduce_tree")
 WARP = {"name": "warp", "kind": "measures", "needs": ["two nodes"]}
 
 
@@ -52,12 +52,12 @@ def with_warp(content, listed):
 
 def test_possible_tests_without_a_limit_are_named(healthy, verify, tmp_path):
     path = forged(
-        healthy.path, tmp_path / "b", lambda content: with_warp(content, [POSSIBLE, "warp"])
+        healthy.path, tmp_path / "b", lambda content: with_warp(content, [*POSSIBLE, "warp"])
     )
     code, out, _ = verify(path)
     assert code == 0
-    assert f"\npossible   possible here, not limited: {POSSIBLE}, warp\n" in out
-    assert json.loads(verify(path, "--json")[1])["verdict"]["not_limited"] == [POSSIBLE, "warp"]
+    assert f"\npossible   possible here, not limited: {', '.join(POSSIBLE)}, warp\n" in out
+    assert json.loads(verify(path, "--json")[1])["verdict"]["not_limited"] == [*POSSIBLE, "warp"]
 
 
 def test_a_verdict_that_hides_possible_tests_does_not_hold(healthy, verify, tmp_path):

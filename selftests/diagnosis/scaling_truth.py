@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from random import Random
 
 from railgauge.diagnosis.scaling.places import Located, ScalingPlace, located
@@ -16,6 +18,7 @@ class Fabric:
 
     ``uplinks`` are how many hops the uplinks of a leaf carry, ``between`` those of a path of two
     leaves, ``switches`` how many nodes of a leaf run at full rate, ``whole`` how many of all.
+    ``rails``: a hash gives each flow a spine in each of so many rails; two of one link are slow.
     """
 
     leaves: Mapping[str, Nodes]
@@ -24,6 +27,8 @@ class Fabric:
     switches: Mapping[str, int] = field(default_factory=dict)
     nodes: frozenset[str] = frozenset()
     whole: int = 1 << 30
+    rails: int = 0
+    seed: int = 0
 
     def is_slow(self, run: Nodes) -> bool:
         of = {node: leaf for leaf, nodes in self.leaves.items() for node in nodes}
@@ -36,7 +41,18 @@ class Fabric:
             or any(out[leaf] > most for leaf, most in self.uplinks.items())
             or any(there[leaf] > most for leaf, most in self.switches.items())
             or any(sum({*hop} == pair for hop in hops) > n for pair, n in self.between.items())
+            or self.collides(run, of)
         )
+
+    def collides(self, run: Nodes, of: Mapping[str, str]) -> bool:
+        links: Counter[tuple[object, ...]] = Counter()
+        for a, b in zip(run, (*run[1:], run[0]), strict=True):
+            for rail in range(self.rails if of[a] != of[b] else 0):
+                size = min(len(self.leaves[of[a]]), len(self.leaves[of[b]]))
+                drawn = blake2b(f"{self.seed} {a} {b} {rail}".encode(), digest_size=8).digest()
+                spine = int.from_bytes(drawn, "big") % size
+                links.update([(0, of[a], rail, spine), (1, of[b], rail, spine)])
+        return any(count > 1 for count in links.values())
 
 
 def leaves_of(count: int, size: int) -> dict[str, Nodes]:

@@ -10,6 +10,9 @@ from railgauge.config import thresholds
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.question import RATIO, READ, Question
 from railgauge.diagnosis import RunResults, diagnosed
+from railgauge.diagnosis.facts.scaling import searched
+from railgauge.diagnosis.model import CauseClaim, Context, Where
+from railgauge.diagnosis.reach import explains
 from railgauge.judging.confirmation import Confirmed
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan
@@ -32,25 +35,30 @@ def judged(*, slow, metric="scaling", outcome=None):
     )  # fmt: skip
 
 
-def question(nodes):
-    made, other = (plan.case_on(SCALING, "signoff", n, None) for n in (nodes, LEVEL.smallest))
+def question(nodes, of=SCALING):
+    made = plan.case_on(of, "signoff", nodes, None)
+    other = plan.case_on(SCALING, "signoff", LEVEL.smallest, None)
     return Question(RATIO, made, other=other, metric="busbw")
 
 
-def step(name, nodes, judgement):
-    asked = question(nodes)
+def step(name, nodes, judgement, of=SCALING):
+    asked = question(nodes, of)
     return ItemRecord(
-        f"tests/collective/test_scaling.py::test_scaling[{name}]", SCALING.rung, SCALING.name,
+        f"tests/collective/test_scaling.py::test_scaling[{of.name}-{name}]", of.rung, of.name,
         "scales", judgement.outcome, nodes, judgements=(judgement,),
         questions=(Question(READ, asked.case), asked),
     )  # fmt: skip
 
 
-def ladder(is_slow, **more):
+def ladder(is_slow, of=SCALING, **more):
     items = [
-        step(n, nodes, judged(slow=is_slow(nodes), **more)) for n, nodes in LEVEL.steps.items()
+        step(n, nodes, judged(slow=is_slow(nodes), **more), of) for n, nodes in LEVEL.steps.items()
     ]
     return RunResults({item.id: item for item in items}, {}, H200, CLUSTER)
+
+
+def both(one, other):
+    return replace(one, records={**one.records, **other.records})
 
 
 def measured(results, is_slow, rounds=99):
@@ -61,9 +69,15 @@ def measured(results, is_slow, rounds=99):
         if not asked:
             break
         before = (*before, *asked)
-        again = [Confirmed(o, (judged(slow=is_slow(o.question.case.nodes)),)) for o in asked]
+        cases = [(one, one.question.case) for one in asked]
+        again = [Confirmed(o, (judged(slow=_slow(is_slow, case)),)) for o, case in cases]
         results = replace(results, confirmed=(*results.confirmed, *again))
     return results, len(before)
+
+
+def _slow(is_slow, case):
+    by_name = is_slow if isinstance(is_slow, dict) else {SCALING.name: is_slow}
+    return by_name[case.measurement](case.nodes)
 
 
 def causes(results):
@@ -122,6 +136,87 @@ def test_a_run_near_its_limit_decides_nothing():
     marginal = Confirmed(asked, (judged(slow=False, outcome=Outcome.MARGINAL),))
     results = replace(results, confirmed=(marginal,))
     assert [one[2] for one in causes(results)] == ["open"]
+
+
+TREE = H200.measurements["scaling_all_reduce_tree"]
+
+
+def never(nodes):
+    return False
+
+
+def test_a_slow_tree_over_nodes_that_are_fine_in_a_ring_is_the_algorithm():
+    """One more run shows it again; nothing is halved."""
+    is_slow = {TREE.name: lambda nodes: len(nodes) > 2, SCALING.name: never}
+    results = both(ladder(never), ladder(is_slow[TREE.name], TREE))
+    assert [one[2] for one in causes(results)] == ["open"]
+    results, runs = measured(results, is_slow)
+    assert (causes(results), runs) == ([("poor-scaling", "the cluster", "likely")], 1)
+    (cause,) = diagnosed(results).causes
+    assert "over the same nodes scaling_all_reduce is fine" in cause.says
+    assert len(cause.evidence) == 4
+    assert cause.confirmation.state == "confirmed"
+
+
+def test_a_tree_that_was_slow_once_is_open():
+    results = both(ladder(never), ladder(lambda nodes: len(nodes) == 16, TREE))
+    results, runs = measured(results, {TREE.name: never, SCALING.name: never})
+    assert (runs, [one[2] for one in causes(results)]) == (1, ["open"])
+
+
+def test_a_tree_without_a_ring_over_the_same_nodes_is_open():
+    results, runs = measured(ladder(lambda nodes: len(nodes) > 2, TREE), {TREE.name: never})
+    assert (runs, [one[2] for one in causes(results)]) == (0, ["open"])
+
+
+def test_a_leaf_explains_the_tree_too_and_is_searched_with_the_ring():
+    is_slow = Fabric(LEAVES, uplinks={"leaf01": 2}).is_slow
+    results = both(ladder(is_slow), ladder(is_slow, TREE))
+    results, _ = measured(results, is_slow)
+    assert causes(results) == [("slow-leaf", "n[0004-0007]", "likely")]
+    (cause,) = diagnosed(results).causes
+    assert {item.split("[")[1].split("-")[0] for item in cause.evidence} == {
+        SCALING.name, TREE.name,
+    }  # fmt: skip
+
+
+def known(node, confidence):
+    """A claim of a rule, that a node was slow; open if it may be a part of it."""
+    return CauseClaim("slow-node", Where(node), "", (_slow_pair(node),), confidence)
+
+
+def _slow_pair(node):
+    pair = H200.measurements["pair_all_reduce"]
+    return ItemRecord(
+        f"tests/collective/test_pairs.py::test_collective[{node}]", pair.rung, pair.name, "runs",
+        Outcome.FAILED, (node, "n0001"), judgements=(judged(slow=True, metric="busbw"),),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("node", "more", "expected"),
+    [
+        ("n0009", {"uplinks": {"leaf01": 2}}, [("slow-leaf", "n[0004-0007]")]),
+        ("n0005", {"uplinks": {"leaf01": 2}}, [("slow-leaf", "n[0004,0006-0007]")]),
+        ("n0009", {"uplinks": dict.fromkeys(LEAVES, 2)}, [("oversubscribed-uplinks", "")]),
+        ("n0009", {}, []),
+    ],
+)
+@pytest.mark.parametrize("confidence", ["likely", "open"])
+def test_a_slow_node_hides_nothing(node, more, expected, confidence):
+    is_slow = Fabric(LEAVES, nodes=frozenset([node]), **more).is_slow
+    results, found, runs = ladder(is_slow), None, 0
+    claim = known(node, confidence)
+    while found is None or found.asked:
+        wrong = tuple(r for r in results.records.values() if r.outcome is Outcome.FAILED)
+        explained = [r for r in wrong if explains(claim, r, H200)]
+        found = searched(Context(results, wrong).without(explained, (claim,)))
+        asked = [(one, one.question.case.nodes) for one in found.asked]
+        assert all(node not in nodes for _, nodes in asked)
+        again = [Confirmed(one, (judged(slow=is_slow(nodes)),)) for one, nodes in asked]
+        results, runs = replace(results, confirmed=(*results.confirmed, *again)), runs + len(asked)
+    assert [(one.cause, one.where.node) for one in found.claims] == expected
+    assert runs > 1 if expected else runs == 1
 
 
 def test_the_budget_holds():

@@ -37,7 +37,14 @@ OF_TRAINING = {
     "node_replay", "pair_replay", "node_training", "pair_training", "group_training",
 }  # fmt: skip
 # Possible where there are several nodes, and limited where the capacity of the fabric is known.
-OF_ALL_NODES = {"scaling_all_reduce"}
+LADDERS_OF = {
+    "h200": {"scaling_all_reduce", "scaling_all_reduce_tree", "scaling_all_reduce_nvls"},
+    "h100-tcpx": {"scaling_all_reduce", "scaling_all_reduce_sharp"},
+    "mi300x": {"scaling_all_reduce"},
+    "metax-c500": {"scaling_all_reduce"},
+}
+LADDERS = {"scaling_all_reduce", "scaling_all_reduce_tree"}
+IN_SWITCHES = {"scaling_all_reduce_nvls", "scaling_all_reduce_sharp"}
 # Where the part of the kernel's log begins that is judged at the end of a run, and what a sign-off
 # judges of the part before.
 BEGINNINGS = {"kernel_log", "kernel_faults"}
@@ -115,8 +122,9 @@ def test_every_platform_judges_each_fact_or_says_why_not(name: str) -> None:
     wanted = set() if name in LIMIT_EACH_GPU | WITHOUT_GPUS else OF_EACH_GPU | AT_THE_END
     if wanted and len(nodes) > 1:
         wanted |= OF_TRAINING
-    if name != "h200" and len(nodes) > 1:
-        wanted |= OF_ALL_NODES
+    if len(nodes) > 1:
+        is_nvidia = platform.gpus is not None and platform.gpus.vendor == "nvidia"
+        wanted |= (LADDERS | (IN_SWITCHES if is_nvidia else set())) - LADDERS_OF.get(name, set())
     assert silent == wanted, "possible here, and neither limited nor left out with a reason"
     assert not platform.expected.keys() - ASKED.keys(), "expected, and no test asks for it"
 

@@ -156,4 +156,4 @@ def test_the_list_names_each_fault_and_its_options() -> None:
     assert "[=SEVERITY][,p=P][,after=TIME]" in lines[0]
     assert {line.split()[0] for line in lines if line.startswith("  ")} == set(faults.NAMES)
     marked = {line.split()[0] for line in lines if line.split()[1] == "="}
-    assert marked == {*GRADED, *rig.OF_FABRIC}
+    assert marked == {*GRADED, *rig.OF_FABRIC} - {"no-adaptive-routing"}

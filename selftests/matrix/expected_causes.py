@@ -165,7 +165,9 @@ DIFFERENCES = frozenset({"nodes-differ", "firmware-mismatch"})
 # has one pairing per NIC, which cannot separate a GPU from its path to the NIC, no diagnostics, and
 # no training between nodes.
 # Those of a fabric need leaves and a sign-off: endtoend/test_scaling_runs.py has them.
-OF_FABRIC = frozenset({"slow-leaf", "oversubscribed-uplinks", "poor-scaling"})
+OF_FABRIC = frozenset(
+    {"slow-leaf", "oversubscribed-uplinks", "poor-scaling", "no-adaptive-routing"}
+)
 LEFT_OUT = OF_FABRIC | {
     *("tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagnostics", "nic-idle-in-training"),
 }

@@ -128,7 +128,7 @@ def _collective(lab: InProcessLab, case: Case) -> Callable[[], Values]:
         job["key"] = f"{key} turn {job['turn']}"
         rows = collective._measure(job)
         for row in rows:
-            yield from _sides(row["size"], collective_layout.row(job, row).split()[-8:])
+            yield from _sides(row["size"], "".join(collective_layout.row(job, row)).split()[-8:])
         each = [side[2] for row in rows for side in row["sides"]]
         yield ("avg_busbw", None, None), "GB/s", float(f"{sum(each) / len(each):g}")
 

@@ -1,5 +1,7 @@
 """A level that a measurement does not name leaves that measurement out."""
 
+from dataclasses import replace
+
 import pytest
 from testing.core_values import PLATFORMS, ROOT, cluster, document, put
 
@@ -63,3 +65,13 @@ def test_a_comparison_with_a_left_out_measurement_is_reported():
     del scan.extents["signoff"]
     (line,) = soundness.dangling(platform)
     assert line.endswith("is compared with fabric_errors, which is not made at level signoff")
+
+
+def test_a_ladder_is_compared_with_two_nodes_of_a_ladder():
+    platform = thresholds.load("h200", ROOT / "thresholds")
+    tree = platform.measurements["scaling_all_reduce_tree"]
+    for other in ("group_all_reduce", "scaling_all_reduce_nvls"):
+        asserts = tuple(replace(one, over=other) for one in tree.asserts)
+        changed = {**platform.measurements, tree.name: replace(tree, asserts=asserts)}
+        (line,) = soundness.dangling(replace(platform, measurements=changed))
+        assert line.endswith("which is no ladder that is compared with its own smallest step")

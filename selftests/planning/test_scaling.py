@@ -51,16 +51,19 @@ def eight():
     return replace(cluster(*EIGHT), groups=TWO_LEAVES)
 
 
-def scaled(level):
+def scaled(level, of="scaling_all_reduce"):
     found = (d for d in demands(DemandInputs(H200, eight(), level)) if d.key.way == "ratio")
-    made = {one.place: one.question for one in found}
-    return {at: one for at, one in made.items() if one.case.measurement == "scaling_all_reduce"}
+    return {one.place: one.question for one in found if one.key.subject == of}
 
 
-def test_each_step_is_compared_with_the_smallest_one():
-    found = scaled(plan.level(H200, eight(), "signoff"))
+@pytest.mark.parametrize("variant", ["", "_tree", "_nvls"])
+def test_each_step_is_compared_with_a_ring_over_the_smallest_one(variant):
+    found = scaled(plan.level(H200, eight(), "signoff"), f"scaling_all_reduce{variant}")
     assert list(found) == ["within-4", "across-2", "across-4", "across-8"]
-    assert {question.other.nodes for question in found.values()} == {("a1", "a2")}
+    others = {question.other for question in found.values()}
+    assert {(one.measurement, one.nodes) for one in others} == {
+        ("scaling_all_reduce", ("a1", "a2"))
+    }  # fmt: skip
     assert all(question.case.nodes != ("a1", "a2") for question in found.values())
 
 
@@ -81,10 +84,22 @@ def test_one_shard_makes_the_whole_ladder_and_some_nodes_make_none():
 
 def test_the_plan_shows_the_most_runs_that_are_added(capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
-    most = scaling.most_runs(4, 2)
+    most = scaling.most_runs(4, 2) + 2  # and each variant's step once more
     for level, added in (
         ("nightly", None),
         ("signoff", {"most": most, "estimate_s": (most + 1) * 40}),
     ):
         main(["plan", "--hostfile", "hostfiles/lab-h200.yaml", "--level", level, "--json"])
         assert json.loads(capsys.readouterr().out)["follow_ups"].get("scaling") == added
+
+
+@pytest.mark.parametrize(
+    ("variant", "logged"), [("", "TUNING"), ("_tree", "TUNING"), ("_nvls", "INIT,TUNING")]
+)
+def test_the_library_is_asked_to_log_what_shows_the_algorithm(variant, logged):
+    level = plan.level(H200, eight(), "signoff")
+    made = plan.case_on(
+        H200.measurements[f"scaling_all_reduce{variant}"], "signoff", level.smallest, None
+    )
+    (command,) = plan.commands(made, H200, eight(), 0)
+    assert command.environment["NCCL_DEBUG_SUBSYS"] == logged

@@ -81,7 +81,9 @@ def test_the_tool_costs_other_platforms_nothing(own):
     (copy,) = {s["measurement"]: s for s in planned(own)["steps"] if s["rung"] == 3}.values()
     assert copy["commands"][0]["argv"][:2] == ["dd", "if=/dev/zero"]
     other = planned(own, "hostfiles/lab-connectx4-homelab.yaml")
-    assert other["not_limited"] == ["memory_copy", "scaling_all_reduce"]
+    assert other["not_limited"] == [
+        "memory_copy", "scaling_all_reduce", "scaling_all_reduce_tree",
+    ]  # fmt: skip
     said = own.run(
         "LC_ALL=C dd if=/dev/zero of=/dev/null bs=1M count=64 2>&1 | railgauge parse dd -"
     )

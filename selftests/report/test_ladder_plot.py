@@ -15,7 +15,7 @@ def step(name, count, value):
     return record(
         judged(value, floor=0.92, **about),
         nodes=NODES[:count],
-        id=f"tests/collective/test_scaling.py::test_scaling[{name}-{count}]",
+        id=f"tests/collective/test_scaling.py::test_scaling[scaling_all_reduce-{name}-{count}]",
         subject="scaling_all_reduce",
         rung=4,
         pairing="",
@@ -44,5 +44,5 @@ def test_without_steps_there_is_no_curve(records):
 
 
 def test_a_platform_without_a_ladder_has_none():
-    other = thresholds.load("mi300x", ROOT / "thresholds")
+    other = thresholds.load("b200", ROOT / "thresholds")
     assert not [p for p in plots(STEPS, other, cluster(16), "hardware") if "scaling-" in p.name]

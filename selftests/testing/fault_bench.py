@@ -88,5 +88,5 @@ def received(bench: Bench, netdev: str) -> int:
 OF_TRAINING = ("wrong-bit", "late-rank", "starved-loader", "nic-idle-in-training")
 """Faults whose checks are in ``test_lab_train``."""
 # Of the fabric: they need a hostfile with leaves.
-OF_FABRIC = ("slow-leaf", "oversubscribed-uplinks", "poor-scaling")
+OF_FABRIC = ("slow-leaf", "oversubscribed-uplinks", "poor-scaling", "no-adaptive-routing")
 OF_CLUSTER = (*OF_STORAGE, *OF_TRAINING, *OF_FABRIC)

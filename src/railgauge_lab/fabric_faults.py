@@ -20,7 +20,7 @@ def trees(groups: Mapping[str, Sequence[str]], nodes: Sequence[str]) -> dict[str
     if len(inner) < 2 or sum(map(len, inner.values())) != len(set(nodes)):  # noqa: PLR2004
         return {}
     return {
-        node: {"leaf": leaf, "size": len(m), "all": len(nodes), "uplinks": 1.0, "spines": 1.0}
+        node: {**_HEALTHY, "leaf": leaf, "size": len(m), "all": len(nodes)}
         for leaf, m in inner.items()
         for node in m
     }
@@ -42,6 +42,10 @@ def slow_spines(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     _tree(node, fault)["spines"] *= fault.left(SLOW)
 
 
+def hash_flows(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
+    _tree(node, fault)["adaptive"] = False
+
+
 def _tree(node: NodeFile, fault: Fault) -> dict[str, Any]:
     if not node["tree"]:
         raise inapplicable(fault, "the hostfile has no leaves: two groups or more with all nodes")
@@ -49,5 +53,7 @@ def _tree(node: NodeFile, fault: Fault) -> dict[str, Any]:
     return found
 
 
+_HEALTHY = {"uplinks": 1.0, "spines": 1.0, "adaptive": True}
 SLOW_LEAF = "slow-leaf"
-NAMES = frozenset({SLOW_LEAF, "oversubscribed-uplinks", "poor-scaling"})
+GRADED = frozenset({SLOW_LEAF, "oversubscribed-uplinks", "poor-scaling"})
+NAMES = GRADED | {"no-adaptive-routing"}

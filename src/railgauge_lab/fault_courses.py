@@ -3,7 +3,8 @@
 SEVERITY is the share that is lost: ``slow-node@mx02=4%`` leaves 96 % of the bandwidth. With
 ``p=0.3`` the fault affects each measurement with probability 0.3; the draw depends on the lab's
 seed, the fault and how often the tool ran on the node before, so a lab that repeats the same
-commands repeats the same draws. With ``after=60s`` the fault begins 60 s after the lab's start.
+commands repeats the same draws. A fault of the fabric is drawn once for all nodes. With
+``after=60s`` the fault begins 60 s after the lab's start.
 
 A simulated tool reads the description of its node when it starts. A node whose faults come and go
 has one description for each set of them, and the tool takes the one that holds at that moment
@@ -19,7 +20,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from railgauge.core.errors import BadInput
-from railgauge_lab import files, net_files
+from railgauge_lab import fabric_faults, files, net_files
 from railgauge_lab.fault_places import Fault, NodeFile, bad
 from railgauge_lab.sim import stored
 
@@ -72,9 +73,10 @@ _READERS = {"p": ("chance", _chance), "after": ("after_s", _after)}
 def apply_faults(node: NodeFile, own: Sequence[Fault], apply: ApplyFault) -> None:
     """Apply the node's faults to its description, and add the descriptions of those that change.
 
-    ``node["courses"]`` holds ``[name, probability, time of the monotonic clock]`` for each fault
-    that comes and goes, and ``node["variants"]`` the description for every set of them: bit N of
-    its key is fault N. Raises ``BadInput`` if a fault cannot come and go.
+    ``node["courses"]`` holds ``[name, probability, time of the monotonic clock, whether it is one
+    of the fabric]`` for each fault that comes and goes, and ``node["variants"]`` the description
+    for every set of them: bit N of its key is fault N. Raises ``BadInput`` if a fault cannot come
+    and go.
     """
     changing = [fault for fault in own if not fault.always]
     if len(changing) > _MOST:
@@ -92,7 +94,10 @@ def apply_faults(node: NodeFile, own: Sequence[Fault], apply: ApplyFault) -> Non
         variants[str(number)] = variant
     if changing:
         start = time.monotonic()
-        node["courses"] = [[str(one), one.chance, start + one.after_s] for one in changing]
+        node["courses"] = [
+            [str(one), one.chance, start + one.after_s, one.name in fabric_faults.NAMES]
+            for one in changing
+        ]
         node["variants"] = variants
 
 

@@ -46,7 +46,7 @@ _WHOLE_NODE = frozenset(
 _OF_TWO_NODES = frozenset({"slow-path", "one-machine", "cloned-image"})
 # Besides every ``slow-…``: the faults whose severity is a share that is lost.
 _GRADED = frozenset(
-    ["high-ber", "power-cap", "gpu-clock", "retransmits", "cpu-steal", *fabric_faults.NAMES]
+    ["high-ber", "power-cap", "gpu-clock", "retransmits", "cpu-steal", *fabric_faults.GRADED]
 )
 
 
@@ -282,6 +282,10 @@ _FAULTS = {
     ),
     "poor-scaling": _Kind(
         "all spines together carry 0.6 of what all nodes send", fabric_faults.slow_spines
+    ),
+    "no-adaptive-routing": _Kind(
+        "the leaves hash each flow onto one of their uplinks, which some share while others idle",
+        fabric_faults.hash_flows,
     ),
     "irq-affinity": _Kind(
         "the interrupts of NIC DEVICE are served on the other NUMA node, which costs no bandwidth",

@@ -23,7 +23,7 @@ from railgauge.core.terms import Rung
 from railgauge.core.units import format_size
 from railgauge.judging import record
 from railgauge.judging.record import ItemRecord
-from railgauge.planning import expectations, plan
+from railgauge.planning import expectations, plan, scaling
 from railgauge.planning.demand import NOWHERE, SUBNET, part_label, scan_rung
 from railgauge.planning.plan import Level
 from railgauge.run.case_files import text_file
@@ -146,6 +146,9 @@ class _Binding:
             made = self._platform.measurements[question.other.measurement]
             if made.ladder and question.other != self._smallest_step(made):
                 _fail(item, "compares a step with another one than the smallest")
+            own = self._platform.measurements.get(case.measurement)
+            if own and own.ladder and made.name != scaling.base(own):
+                _fail(item, f"compares a step with one of {made.name}, not {scaling.base(own)}")
         if question.kind not in _SHARED and (
             (case.measurement, case.nodes) != (item.subject, item.nodes)
             or question.size_bytes != item.size_bytes

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timezone
 from typing import NoReturn
 
 from railgauge.config.thresholds import Platform
+from railgauge.config.thresholds.model import Measurement
 from railgauge.core.errors import NotVerified
 from railgauge.core.model import Case, Cluster, Outcome, Pairing
 from railgauge.core.question import LIMITS, RATIO, TRANSPORT
@@ -17,6 +17,7 @@ from railgauge.diagnosis import RunResults
 from railgauge.judging import record
 from railgauge.judging.confirmation import FILE, FOLDER, MOST_REPEATS, Remeasurement
 from railgauge.judging.record import ItemRecord
+from railgauge.planning import plan, scaling
 from railgauge.run.case_files import case_file
 from railgauge.run.run_folder import RunFolder
 from railgauge.verdict.closing import is_of_run
@@ -140,13 +141,19 @@ def refuse_other_confirmations(
         most = max(extent.repeats, MOST_REPEATS)
         if case.sizes != extent.sizes or not extent.repeats <= case.repeats <= most:
             _wrong(f"asks for other sizes or repeats than level {run.level} has")
-        if other and (
-            replace(other, nodes=case.nodes) != case or not nodes.issuperset(other.nodes)
-        ):
+        if other and not _is_smallest(other, platform, measurement, run.level, nodes):
             _wrong("compares another measurement, or other nodes")
         used.update(case_file(made, FOLDER) for made in (case, other) if made)
     if unused := sorted(transcripts - used):
         raise NotVerified("belongs to no repeated measurement", where=f"{RUN}{unused[0]}")
+
+
+def _is_smallest(
+    other: Case, platform: Platform, measurement: Measurement, level: str, nodes: set[str]
+) -> bool:
+    """Whether a case is that of the base of a ladder, over nodes of the cluster."""
+    base = platform.measurements[scaling.base(measurement)]
+    return nodes.issuperset(other.nodes) and other == plan.case_on(base, level, other.nodes, None)
 
 
 def _wrong(what: str) -> NoReturn:

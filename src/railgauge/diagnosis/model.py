@@ -277,14 +277,19 @@ class RunResults:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The results, and the failures and errors that no rule explained yet, lowest rung first."""
+    """The results, and the failures and errors that no rule explained yet, lowest rung first.
+
+    ``claims`` are those that explain the others.
+    """
 
     results: RunResults
     open: tuple[ItemRecord, ...]
+    claims: tuple[CauseClaim, ...] = ()
 
-    def without(self, explained: Iterable[ItemRecord]) -> Context:
+    def without(self, explained: Iterable[ItemRecord], claims: Iterable[CauseClaim]) -> Context:
         gone = {record.id for record in explained}
-        return replace(self, open=tuple(r for r in self.open if r.id not in gone))
+        left = tuple(r for r in self.open if r.id not in gone)
+        return replace(self, open=left, claims=(*self.claims, *claims))
 
     def about(self, *subjects: str) -> list[ItemRecord]:
         """The open items of these subjects."""

@@ -17,6 +17,7 @@ from railgauge.diagnosis.as_cause import cause_of, of_the_rest
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.catalogue.effect import Harm
 from railgauge.diagnosis.facts import FACTS, LAST, PAYLOAD, CauseRule, failing_pairs, scaling
+from railgauge.diagnosis.facts.scaling import StepSearch
 from railgauge.diagnosis.folding import folded
 from railgauge.diagnosis.model import STRAGGLER, WENT_WRONG, Cause, CauseClaim, Context, RunResults
 from railgauge.diagnosis.ordering import by_harm
@@ -42,6 +43,7 @@ class Diagnosis:
     results: RunResults
     causes: tuple[Cause, ...]
     inference: Inference
+    steps: StepSearch
 
     def follow_ups(self, before: Sequence[Remeasurement] = ()) -> tuple[Remeasurement, ...]:
         """The measurements that tell most of what is undecided, without those made ``before``."""
@@ -58,7 +60,7 @@ class Diagnosis:
     ) -> tuple[Remeasurement, ...]:
         failing = list(failing_pairs.asked(self.results, self.causes, made))[:most]
         left = most - len(failing)
-        halves = scaling.asked(self.results, self.causes, made)
+        halves = scaling.within_plan(self.results, self.steps, made)
         telling = self.inference.asked(left, made, again=again)
         slow = (Remeasurement(one.suspects, one.question) for one in telling)
         return (*failing, *slow, *halves)
@@ -71,13 +73,17 @@ def diagnosed(results: RunResults) -> Diagnosis:
     ordered = replace(results, records=dict(in_order))
     wrong = tuple(r for r in ordered.records.values() if r.outcome in WENT_WRONG)
     facts, left = _applied(FACTS, Context(ordered, wrong))
-    payload, _ = _applied(PAYLOAD, left)
+    payload, of_payload = _applied(PAYLOAD, left)
+    steps = scaling.searched(of_payload)
+    payload += steps.claims
     known = [one for claim in (*facts, *payload) for one in _known(claim, ordered)]
     stops = (*facts, *_applied(LAST, left)[0])
     inference = inferred(_without_doubted(ordered, facts), known, _barred(ordered, stops))
     slow = [claim for claim in inference.claims() if claim.evidence]
     payload, left = _applied(PAYLOAD, _without(left, slow))
-    last, left = _applied(LAST, left)
+    steps = scaling.searched(left)
+    payload += steps.claims
+    last, left = _applied(LAST, _without(left, steps.claims))
     claims = _with_items([*facts, *slow, *payload, *last], left.open)
     shown = {record.id for claim in claims for record in claim.evidence}
     claims += of_the_rest([record for record in left.open if record.id not in shown])
@@ -85,7 +91,7 @@ def diagnosed(results: RunResults) -> Diagnosis:
         with_second_look(cause_of(one, ordered), ordered, one.again)
         for one in folded(ordered, claims)
     ]
-    return Diagnosis(results, by_harm(causes, ordered.records), inference)
+    return Diagnosis(results, by_harm(causes, ordered.records), inference, steps)
 
 
 def _applied(rules: Iterable[CauseRule], context: Context) -> tuple[list[CauseClaim], Context]:
@@ -101,11 +107,12 @@ def _applied(rules: Iterable[CauseRule], context: Context) -> tuple[list[CauseCl
 def _without(context: Context, claims: Collection[CauseClaim]) -> Context:
     shown = {record.id for claim in claims for record in claim.evidence}
     platform = context.results.platform
-    return context.without(
+    explained = (
         record
         for record in context.open
         if record.id in shown or any(explains(claim, record, platform) for claim in claims)
     )
+    return context.without(explained, claims)
 
 
 def _known(claim: CauseClaim, results: RunResults) -> Iterator[KnownCause]:

@@ -255,7 +255,9 @@ def ratio(one: Measured, other: Measured, metric: str) -> Assessment:
         asked = next(asserted, Assertion(SCALING.name, of=metric))
         divisor = Assertion(SCALING.name, of=asked.by or metric)
         value = _worst(one, asked, min) / _worst(other, divisor, max)
-        yield judge([Sample(SCALING.name, "1", value)], limit, SCALING, None, None)
+        judgement = judge([Sample(SCALING.name, "1", value)], limit, SCALING, None, None)
+        not_shown = tuple(dict.fromkeys((*_not_shown(one), *_not_shown(other))))
+        yield replace(judgement, not_shown=not_shown) if not_shown else judgement
 
     return _collected([judged()])
 

@@ -40,7 +40,9 @@ class Work:
     def takes_s(self, workers: int = 1) -> float:
         """Return the seconds with ``workers`` measurements at once; waves do not overlap."""
         turns = sum(ceil(wave / workers) for wave in self.waves)
-        turns += bool(turns) and self.measurement.ladder  # the smallest step is no place
+        measurement = self.measurement
+        # The smallest step is no place; other ladders are compared with the same one.
+        turns += bool(turns) and measurement.ladder and not scaling.is_variant(measurement)
         return turns * self.paths * self.case_s
 
 
@@ -170,12 +172,15 @@ class Halving:
 def halving(platform: Platform, level: Level) -> Halving | None:
     """Return what is added to find what slows a step; ``None`` if the level makes no steps.
 
-    Each run is compared with the smallest step, which is made once more.
+    Each run is compared with the smallest step, which is made once more. A step of a variant is
+    made again by itself.
     """
     made = [m for m in platform.measurements.values() if m.ladder and m.made_at(level.name)]
     if not made or not level.steps:
         return None
-    most = scaling.most_runs(len(level.nodes), len(level.leaves))
+    most = scaling.most_runs(len(level.nodes), len(level.leaves)) + sum(
+        map(scaling.is_variant, made)
+    )
     longest_s = max(m.typical_s * m.extents[level.name].repeats for m in made)
     return Halving(most, (most + 1) * longest_s)
 

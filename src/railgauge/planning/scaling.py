@@ -15,12 +15,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from math import ceil, log2
 
+from railgauge.config.thresholds.model import Measurement
+
 Nodes = tuple[str, ...]
 
 _SMALLEST = 2
 WITHIN, ACROSS, OVER = "within", "across", "nodes"
 NO_LEAF = "no leaf"
 """The name of the nodes that no group of the hostfile has, where others have leaves."""
+
+
+def base(measurement: Measurement) -> str:
+    """Return the ladder with whose smallest step those of a ladder are compared.
+
+    It has another algorithm and the same steps, or it is this one itself.
+    """
+    return next((one.over for one in measurement.asserts if one.over), measurement.name)
+
+
+def is_variant(measurement: Measurement) -> bool:
+    return measurement.ladder and base(measurement) != measurement.name
 
 
 def by_leaf(nodes: Sequence[str], leaves: Mapping[str, Nodes]) -> dict[str, Nodes]:
@@ -74,13 +88,13 @@ def most_runs(nodes: int, leaves: int) -> int:
 
     Halving needs two runs a level, for two bad parts twice as many. A part that is left needs two
     partners, a look inside, its two halves, and the rest without it. Inside a leaf nodes are halved
-    likewise. Where all leaves are slow, some are measured one by one.
+    likewise. Where all leaves are slow, some are measured one by one, twice if they differ.
     """
     if nodes <= _SMALLEST:
         return 0
     units = leaves or nodes
     levels = ceil(log2(units)) + (ceil(log2(max(2, nodes / leaves))) if leaves else 0)
-    return 4 * levels + 2 * ENDS + (min(leaves, SINGLES) + 1 if leaves else 0)
+    return 4 * levels + 2 * ENDS + (2 * min(leaves, SINGLES) + 2 if leaves else 0)
 
 
 ENDS = 8

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 
 from railgauge.config.thresholds import Measurement, Platform, limits_in_use
 from railgauge.core.question import FACT
-from railgauge.planning import at_end, needs
+from railgauge.planning import at_end, needs, scaling
 from railgauge.planning.demand import ways
 from railgauge.planning.expectations import asked, hardware_of, parts
 from railgauge.planning.marks import EXPECTS, MEASURES, MarkedTest
@@ -63,6 +63,9 @@ def _not_beside(platform: Platform, measurement: Measurement, other: str) -> Ite
         return
     if lacking := sorted(set(measurement.extents) - set(platform.measurements[other].extents)):
         yield f"{compared} is not made at level {' and '.join(lacking)}"
+    base = platform.measurements[other]
+    if measurement.ladder and (not base.ladder or scaling.is_variant(base)):
+        yield f"{compared} is no ladder that is compared with its own smallest step"
 
 
 def idle_limits(platform: Platform) -> Iterator[str]:

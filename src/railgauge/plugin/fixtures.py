@@ -21,7 +21,7 @@ from railgauge.core.question import (
     TRANSPORT,
     Question,
 )
-from railgauge.planning import plan
+from railgauge.planning import plan, scaling
 from railgauge.planning.demand import fact_question
 from railgauge.planning.plan import Place
 from railgauge.plugin.asking import MeasuredCase, judge, measured
@@ -73,9 +73,16 @@ def measure(request: pytest.FixtureRequest, platform: Platform) -> Callable[...,
 
 
 @pytest.fixture
-def smallest_step(request: pytest.FixtureRequest) -> Place:
-    """The step of the scaling ladder that all others are compared with: two nodes."""
-    return plan.Group("", request.config.stash[SETTINGS].level.smallest)
+def smallest_step(
+    request: pytest.FixtureRequest, platform: Platform, measure: Callable[..., MeasuredCase]
+) -> Callable[[str], MeasuredCase]:
+    """``smallest_step(measurement)``: two nodes, with which the steps of a ladder are compared."""
+    place = plan.Group("", request.config.stash[SETTINGS].level.smallest)
+
+    def smallest_step(measurement: str) -> MeasuredCase:
+        return measure(place, of=scaling.base(platform.measurements[measurement]))
+
+    return smallest_step
 
 
 @pytest.fixture

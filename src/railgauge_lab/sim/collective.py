@@ -10,6 +10,7 @@ import os
 import sys
 
 from . import (
+    algorithms,
     collective_faults,
     collective_json,
     collective_layout,
@@ -65,7 +66,9 @@ def run_job(tool: str, arguments: list[str], slots: Slots, environment: dict[str
         return int(refusal.args[1])
     rows = _measure(job)
     job["out_of_bounds"] = collective_faults.out_of_bounds(job, rows)
-    screen += [collective_layout.row(job, row) for row in rows]
+    for row in rows:
+        # The tests print a row in three parts, and the log of the calls comes between them.
+        screen.append(collective_log.calls(job, row["size"]).join(collective_layout.row(job, row)))
     averages = [side[2] for row in rows for side in row["sides"]]
     average = sum(averages) / len(averages)
     screen += collective_layout.closing(job, average)
@@ -98,6 +101,7 @@ def job_of(
         "pids": pids,
         "addresses": addresses,
         "devices": devices,
+        "algorithm": algorithms.chosen(nodes[0]["collectives"], environment),
         "path": fabric.path(nodes, environment, devices, options["op"]),
     }
     job["variants"] = _variants(job)
@@ -168,6 +172,7 @@ def _variants(job: Job) -> list[str]:
 def _start(job: Job) -> list[str]:
     options = job["run"]
     collective_faults.check_memlock(job)
+    collective_faults.check_algorithm(job)
     job["json_path"] = collective_json.open_new(options["json"]) if options["json"] else ""
     announced = [f"# Writing JSON output to {job['json_path']}"] if job["json_path"] else []
     return [
@@ -270,6 +275,8 @@ def _network_factor(job: Job) -> float:
     if op == "alltoall":
         local = ranks / count
         return float(local * (ranks - local) / ranks)
+    if op == "all_reduce":
+        return algorithms.sent(job["algorithm"], count, ranks)
     return collective_times.bus_factor(op, ranks)
 
 

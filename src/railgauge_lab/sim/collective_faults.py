@@ -26,6 +26,14 @@ _NO_RDMA = (
     "{host}: Test NCCL failure common.cu:999 'unhandled system error (run with NCCL_DEBUG=INFO for"
     " details) / '\n .. {host} pid {pid}: Test failure common.cu:891\n"
 )
+_NO_ALGORITHM = (
+    "{host}:{pid}:{thread} [{device}] graph/tuning.cc:440 {log} WARN Error : no algorithm/protocol"
+    " available"
+)
+_INTERNAL = (
+    "{host}: Test NCCL failure common.cu:291 'internal error - please report this issue to the NCCL"
+    " developers / '\n .. {host} pid {pid}: Test failure common.cu:891\n"
+)
 
 
 def check_memlock(job: Job) -> None:
@@ -41,6 +49,18 @@ def check_memlock(job: Job) -> None:
     if job["environment"].get(f"{job['library']['prefix']}_DEBUG"):
         lines.append(_UNREGISTERED.format(**words))
     raise CollectiveRefused("\n".join([*lines, _NO_RDMA.format(**words)]), TEST_FAILURE)
+
+
+def check_algorithm(job: Job) -> None:
+    """Raise ``CollectiveRefused`` if the variables ask for an algorithm that is not there."""
+    if job["algorithm"] or len(job["nodes"]) == 1:
+        return
+    host, device, _ = job["places"][0]
+    pid = job["pids"][0]
+    words = {"host": host, "pid": pid, "thread": pid + 64, "device": device}
+    lines = [*collective_layout.opening(job), *collective_layout.devices(job)]
+    lines.append(_NO_ALGORITHM.format(**words, log=job["library"]["log_name"]))
+    raise CollectiveRefused("\n".join([*lines, _INTERNAL.format(**words)]), TEST_FAILURE)
 
 
 def _is_bound(host: dict[str, Any]) -> bool:

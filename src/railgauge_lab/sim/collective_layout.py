@@ -103,8 +103,8 @@ def heading(job: Job) -> list[str]:
     return lines
 
 
-def row(job: Job, line: Row) -> str:
-    """Return a row of the table.
+def row(job: Job, line: Row) -> list[str]:
+    """Return a row of the table in three parts: what is measured, out of place, in place.
 
     ``line`` holds size, count and, for out of place and in place, time in us, algbw and busbw in
     GB/s, and the wrong values.
@@ -117,7 +117,7 @@ def row(job: Job, line: Row) -> str:
     lead = 7 if dialect == "mccl" else 8
     text = f"{start}{line['size']:12d}  {line['count']:12d}  {run['type']:>8}  {redop:>6}"
     text += f"{root:{lead}d}"
-    return text + "".join(_side(dialect, *side) for side in line["sides"])
+    return [text, *(_side(dialect, *side) for side in line["sides"])]
 
 
 def _side(dialect: str, time_us: float, algbw: float, busbw: float, count: str) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 
+from . import algorithms
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -24,11 +26,27 @@ def version(job: Job) -> list[str]:
 
 def lines(job: Job) -> list[str]:
     """Return all INFO lines of the initialisation, rank by rank; none below that log level."""
-    prefix = job["library"]["prefix"]
-    if job["environment"].get(f"{prefix}_DEBUG", "").upper() not in ("INFO", "TRACE"):
+    if not _logs(job, "INIT"):
         return []
     job = {**job, "communicator": f"0x{os.urandom(8).hex()}"}
     return [_line(job, rank, text) for rank in range(job["ranks"]) for text in _of_rank(job, rank)]
+
+
+def calls(job: Job, size: int) -> str:
+    """Return the lines about the calls of one side of a row: which algorithm each took."""
+    name = algorithms.printed(job["library"], job["algorithm"])
+    if not name or not _logs(job, "TUNING") or not job["path"]["network"]:
+        return ""
+    text = f"{size} Bytes -> Algo {name} proto 2 time {size / 2e5:f}"
+    return f"{_line(job, 0, text)}\n" * int(job["run"]["iters"])
+
+
+def _logs(job: Job, subsystem: str) -> bool:
+    prefix, environment = job["library"]["prefix"], job["environment"]
+    wanted = environment.get(f"{prefix}_DEBUG_SUBSYS", "INIT,BOOTSTRAP,ENV").split(",")
+    return environment.get(f"{prefix}_DEBUG", "").upper() in ("INFO", "TRACE") and (
+        subsystem in wanted or "ALL" in wanted
+    )
 
 
 def _line(job: Job, rank: int, text: str) -> str:
@@ -49,10 +67,10 @@ def _of_rank(job: Job, rank: int) -> list[str]:
         *(_environment(job) if rank == 0 else []),
         f"Bootstrap : Using {library['bootstrap']}:{job['addresses'][rank]}<0>",
         *_network(job, rank),
-        *(["NVLS multicast support is available on dev " + str(device)] if library["nvls"] else []),
+        *(["NVLS multicast support is available on dev " + str(device)] if _nvls(job) else []),
         *_channels(job, rank),
         "Connected all rings",
-        *(["Connected NVLS tree"] if library["nvls"] and count > 1 else []),
+        *(["Connected NVLS tree"] if _nvls(job) and count > 1 else []),
         _counts(job),
         end,
     ]
@@ -60,11 +78,17 @@ def _of_rank(job: Job, rank: int) -> list[str]:
 
 def _counts(job: Job) -> str:
     wanted = job["environment"].get(f"{job['library']['prefix']}_MIN_NCHANNELS", "16")
-    nvls = "16 nvls channels" if job["library"]["nvls"] else "0 nvls channels"
+    nvls = "16 nvls channels" if _nvls(job) else "0 nvls channels"
     return (
         f"{wanted} coll channels, 0 collnet channels, {nvls}, {wanted} p2p channels,"
         " 2 p2p channels per peer"
     )
+
+
+def _nvls(job: Job) -> bool:
+    library = job["library"]
+    enabled = job["environment"].get(f"{library['prefix']}_NVLS_ENABLE", "2")
+    return bool(library["nvls"]) and enabled != "0"
 
 
 def _environment(job: Job) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from . import fabric, figures, interference
+from . import algorithms, fabric, figures, interference
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def prepare(job: Job) -> None:
     job["table"] = table
     job["share"] = factor * job["path"]["share"] * _fewer(loaded, job, table, per_node)
     place = "network" if len(job["nodes"]) > 1 else "node"
+    job["share"] *= _of_algorithm(loaded, job)
     if (job["run"]["op"], place) != ("sendrecv", "network"):
         job["share"] *= interference.link_share(job)
     factor = loaded["factors"][place].get(job["run"]["op"], [1.0])[0]
@@ -61,6 +62,20 @@ def prepare(job: Job) -> None:
     if job["run"]["op"] == "sendrecv" and place == "network":
         job["share"] *= _inside_first(loaded, job)
     job["smallest_us"] = _row(table, table["rows"][0][0], 0)[0] / 2
+
+
+def _of_algorithm(loaded: dict[str, Any], job: Job) -> float:
+    """Return the busbw of an all-reduce with its algorithm, divided by that of a ring.
+
+    It is the higher the less a node sends to others, up to what the links inside a node carry.
+    """
+    nodes, ranks = len(job["nodes"]), job["ranks"]
+    if nodes == 1 or job["run"]["op"] != "all_reduce" or job["algorithm"] == algorithms.RING:
+        return 1.0
+    ring = algorithms.sent(algorithms.RING, nodes, ranks)
+    factor = ring / algorithms.sent(job["algorithm"], nodes, ranks)
+    inside = next(t for t in loaded["tables"] if t["nodes"][0] == 1 and not t["variant"])
+    return float(min(factor, max(1.0, _busbw(inside) / _busbw(job["table"]))))
 
 
 def _inside_first(loaded: dict[str, Any], job: Job) -> float:

@@ -1,8 +1,9 @@
 """The description of a node at this moment: with those of its faults that act now.
 
 A node whose faults come and go has ``courses``: ``[name, probability, time of the monotonic clock
-at which it begins]`` for each of them. The description with a set of them is in ``node.N`` beside
-``node``, where bit I of N is fault I. A process is one measurement: it asks once for a node.
+at which it begins, whether it is one of the fabric]`` for each of them. The description with a set
+of them is in ``node.N`` beside ``node``, where bit I of N is fault I. A process is one measurement:
+it asks once for a node.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _present: dict[str, Node] = {}
 _chosen: dict[str, int] = {}
+_of_fabric: list[str] = []  # what this process draws for the fabric: the same for every node
 
 
 def present(path: str) -> Node:
@@ -43,7 +45,7 @@ def at_this_moment(node: Node) -> Node:
     if "courses" not in healthy:
         return node
     number, now = _chosen.get(path, 0), time.monotonic()
-    for bit, (_, share, begins) in enumerate(healthy["courses"]):
+    for bit, (_, share, begins, _) in enumerate(healthy["courses"]):
         if share == 1 and now >= begins:
             number |= 1 << bit
     found: Node = stored.read(f"{path}.{number}") if number else healthy
@@ -58,8 +60,10 @@ def _acting(node: Node) -> int:
     tool = sys.argv[1].rpartition("/")[2] if len(sys.argv) > 1 else ""
     drawn = f"{node['seed']} {node['name']} {tool} {turn(node, f'faults of {tool}')}"
     now = time.monotonic()
+    _of_fabric.append(drawn)
     found = 0
-    for bit, (name, share, begins) in enumerate(node["courses"]):
-        if now >= begins and chance(f"{drawn} {name}") < share:
+    for bit, (name, share, begins, is_of_fabric) in enumerate(node["courses"]):
+        key = _of_fabric[0] if is_of_fabric else drawn
+        if now >= begins and chance(f"{key} {name}") < share:
             found |= 1 << bit
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import directions, figures, physics, tree
+from . import algorithms, directions, figures, physics, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def path(
         node["name"]: _nearest(node, used[node["name"]], devices[node["name"]]) for node in nodes
     }
     network = _network(nodes, nics, environment, prefix)
-    shares = [share, min(figures.route_share(*hop) for hop in _ring(nodes)), tree.share(nodes, op)]
+    between = tree.share(nodes, op, algorithms.chosen(library, environment))
+    shares = [share, min(figures.route_share(*hop) for hop in _ring(nodes)), between]
     if network != "Socket":
         over = (_nic_share(node, nics[node["name"]], devices[node["name"]]) for node in nodes)
         shares.append(min(over))

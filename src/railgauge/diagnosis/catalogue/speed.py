@@ -194,9 +194,11 @@ KINDS: Mapping[str, Kind] = {
         effect=Effect(LOW, BETWEEN, SLOW),
     ),
     "oversubscribed-uplinks": Kind(
-        "the uplinks of all leaves carry less than their nodes send",
-        "compare the number and rate of uplinks with that of the ports to nodes; switch adaptive"
-        " routing on; if the fabric was bought like that, give the ladder a floor that says so",
+        "the uplinks of all leaves, or those of the only two, carry less than their nodes send",
+        "compare the number and rate of uplinks with that of the ports to nodes, and of two leaves"
+        " one with the other; switch adaptive routing on: without it a hash puts flows onto one"
+        " uplink while others idle; if the fabric was bought like that, give the ladder a floor"
+        " that says so",
         "derived: each leaf is slow with a few nodes of all others, which are fine together",
         severity=MAJOR,
         action=CORRECT,
@@ -204,7 +206,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "poor-scaling": Kind(
         "parts alone are fast, but together they are far slower: nodes that serve or train a model,"
-        " or all nodes in one collective whose halves are fine",
+        " or all nodes in one collective whose halves are fine, or that is fine as a ring",
         "read in the log which transport and algorithm the library chose (GPUDirect RDMA, which"
         " NICs), and compare spines, routes and adaptive routing with what was designed",
         "000: 1.2, serving on two nodes at a tenth of one: the payload went through host memory",

@@ -18,7 +18,6 @@ from railgauge.diagnosis.facts import (
     health,
     host,
     kernel,
-    scaling,
     steal,
     storage,
     subnet,
@@ -51,7 +50,7 @@ FACTS: tuple[CauseRule, ...] = (
     *training.RULES,
 )
 """What shows a cause by itself."""
-PAYLOAD: tuple[CauseRule, ...] = (*collectives.PAYLOAD, scaling.missed_steps)
+PAYLOAD: tuple[CauseRule, ...] = collectives.PAYLOAD
 """Which way the payload of collectives went, which a slow part may explain."""
 LAST: tuple[CauseRule, ...] = unmeasured.LAST
 """Tools that fail, where nothing else explains it."""

@@ -1,13 +1,17 @@
-"""Rung 4: steps of the scaling ladder that miss their limit, and the runs that show why. Pure.
+"""Rung 4: steps of scaling ladders that miss their limit, and the runs that show why. Pure.
 
 The runs are added at the end of a run: each is the same collective over other nodes, compared with
 the same two nodes as the step. ``diagnosis.scaling`` chooses them, and says what they show.
+
+Nodes that another cause names are left out of the search: what is slow without them has its own.
+A ladder that is compared with another one, a variant, is not searched: where the other one is fine
+over the same nodes, no part of the fabric is slow.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from railgauge.core.model import Judgement, Outcome
 from railgauge.core.naming import folded, listed
@@ -15,20 +19,23 @@ from railgauge.core.question import RATIO, Question
 from railgauge.diagnosis.model import (
     LIKELY,
     OPEN,
-    Cause,
+    WENT_WRONG,
     CauseClaim,
     Context,
     RunResults,
     Where,
     worst_of,
 )
-from railgauge.diagnosis.scaling.places import Located, ScalingPlace, SlowPlace, located
+from railgauge.diagnosis.reach import explains, nodes_of
+from railgauge.diagnosis.scaling.places import ScalingPlace, SlowPlace, located
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.pairing import leaves
-from railgauge.planning.scaling import Nodes, most_runs
+from railgauge.planning.scaling import Nodes, is_variant, most_runs
+from railgauge.planning.scaling import base as base_of
 from railgauge.tools.metric import SCALING
 
+_POOR = "poor-scaling"
 _CAUSES = {
     ScalingPlace.NODE: ("slow-node", "{} slows every large collective that it is in"),
     ScalingPlace.PATH: (
@@ -38,54 +45,159 @@ _CAUSES = {
     ScalingPlace.SWITCH: ("slow-leaf", "{} is slow by itself, and all its halves are fine"),
     ScalingPlace.UPLINKS: ("slow-leaf", "{} is slow with other leaves and fine by itself: uplinks"),
     ScalingPlace.LEAVES: ("slow-leaf", "{} are slow together, and each is fine with others"),
+    ScalingPlace.ONLY_LEAVES: (
+        "oversubscribed-uplinks",
+        "{} are slow together, and each is fine by itself: the uplinks of one of them, or of both",
+    ),
     ScalingPlace.ALL_UPLINKS: (
         "oversubscribed-uplinks",
         "each of {} is slow with a few nodes of the others, which are fine together",
     ),
-    ScalingPlace.WHOLE: (
-        "poor-scaling",
-        "all nodes together are slow, and all their halves are fine",
-    ),
-    ScalingPlace.OPEN: ("poor-scaling", "the runs do not tell what slows {}"),
+    ScalingPlace.WHOLE: (_POOR, "all nodes together are slow, and all their halves are fine"),
+    ScalingPlace.OPEN: (_POOR, "the runs do not tell what slows {}"),
 }
-_OF_ALL = (ScalingPlace.WHOLE, ScalingPlace.ALL_UPLINKS)
+_OF_ALL = (ScalingPlace.WHOLE, ScalingPlace.ALL_UPLINKS, ScalingPlace.ONLY_LEAVES)
 _AT_ANOTHER_TIME = "measure the ladder again: its halves were not measured, or gave no clear answer"
-_MORE_LEAVES = "measure with a third leaf: of two, each may be what slows the other"
 
 
-def missed_steps(context: Context) -> Iterator[CauseClaim]:
-    """What slows the largest step that missed its limit, as far as the runs show it."""
-    missed = _missed(context.results, context.open)
-    if not missed:
-        return
-    seen = _located(context.results, missed)
-    # What lacks runs is still open, whatever else was found.
-    for place in (*seen.places, *([_nothing_yet(missed)] if seen.asked else [])):
-        shown = [item for item in missed if not {*item.nodes}.isdisjoint(place.nodes)]
-        yield _claim(place, shown, context.results)
+@dataclass(frozen=True, slots=True)
+class StepSearch:
+    """What slows the steps that missed their limits, as far as the runs show it.
+
+    ``asked`` are the runs that would show more.
+    """
+
+    claims: tuple[CauseClaim, ...] = ()
+    asked: tuple[Remeasurement, ...] = ()
 
 
-def asked(
-    results: RunResults, causes: Iterable[Cause], made: Collection[str]
+def searched(context: Context) -> StepSearch:
+    """Search what slows the largest step of each ladder that missed its limit."""
+    every = context.results.records.values()
+    missed = _missed(context.results, (item for item in every if item.outcome in WENT_WRONG))
+    found = [
+        part
+        for base, items in _by_base(context.results, missed).items()
+        for part in _of_base(context, base, items)
+    ]
+    return StepSearch(
+        tuple(claim for part in found for claim in part.claims),
+        tuple(one for part in found for one in part.asked),
+    )
+
+
+def within_plan(
+    results: RunResults, search: StepSearch, made: Collection[str]
 ) -> Iterator[Remeasurement]:
-    """The runs that tell more of steps that no decided cause explains, as the plan allows."""
-    open_ids = {item for cause in causes if cause.confidence == OPEN for item in cause.evidence}
-    missed = _missed(results, [item for item in results.records.values() if item.id in open_ids])
-    if not missed:
-        return
-    question = missed[-1].questions[-1]
+    """The runs that a search asks for, as many as the plan allows beside those ``made``."""
     number = sum(is_of_step(results, key) for key in made)
-    left = most_runs(len(results.cluster.nodes), len(_leaves(results))) - number
-    for nodes in _located(results, missed).asked[: max(0, left)]:
-        assert question.case is not None
-        case = replace(question.case, nodes=nodes)
-        yield Remeasurement(nodes, replace(question, case=case))
+    most = most_runs(len(results.cluster.nodes), len(_leaves(results)))
+    most += sum(map(is_variant, results.platform.measurements.values()))
+    yield from search.asked[: max(0, most - number)]
 
 
 def is_of_step(results: RunResults, key: str) -> bool:
-    """Whether the key of a case is that of a step of the ladder, or of nodes in place of one."""
+    """Whether the key of a case is that of a step of a ladder, or of nodes in place of one."""
     found = results.platform.measurements.get(key.partition("[")[0])
     return found is not None and found.ladder
+
+
+def _by_base(
+    results: RunResults, missed: Iterable[ItemRecord]
+) -> Mapping[str, Mapping[str, list[ItemRecord]]]:
+    """Missed steps by the measurement that they are of, below the one that they compare with."""
+    found: dict[str, dict[str, list[ItemRecord]]] = {}
+    for item in missed:
+        base = base_of(results.platform.measurements[item.subject])
+        found.setdefault(base, {}).setdefault(item.subject, []).append(item)
+    return found
+
+
+def _of_base(
+    context: Context, base: str, missed: Mapping[str, list[ItemRecord]]
+) -> Iterator[StepSearch]:
+    own = missed.get(base, [])
+    over = {item.nodes for item in own}
+    variants = [items for name, items in missed.items() if name != base]
+    beside = [item for items in variants if items[-1].nodes in over for item in items]
+    yield _halved(context, own, beside)
+    for items in variants:
+        if items[-1].nodes not in over:
+            yield _of_variant(context, base, items)
+
+
+def _halved(
+    context: Context, missed: Sequence[ItemRecord], beside: Sequence[ItemRecord]
+) -> StepSearch:
+    """Search the nodes of the largest step by halves; steps ``beside`` are of its variants."""
+    known = {item.id: _known(context, item) for item in missed}
+    left = [item for item in missed if known[item.id] or item in context.open]
+    if not left:
+        return StepSearch()
+    results, largest = context.results, left[-1]
+    nodes = tuple(node for node in largest.nodes if node not in known[largest.id])
+    if len(nodes) <= _PAIR:
+        return StepSearch()
+    seen = located(nodes, _leaves(results), _results_of(results, largest))
+    asked = tuple(_again(largest, run) for run in seen.asked)
+    if known[largest.id] and not seen.is_slow:
+        return StepSearch((), asked)
+    # What lacks runs is still open, whatever else was found.
+    places = (*seen.places, *([SlowPlace(ScalingPlace.OPEN, nodes)] if asked else []))
+    again, items = _keys_over(results, largest), (*missed, *beside)
+    claims = tuple(replace(_claim(place, items), again=again) for place in places)
+    return StepSearch(claims, asked)
+
+
+def _known(context: Context, item: ItemRecord) -> frozenset[str]:
+    """The nodes of causes, or suspects, that explain a step."""
+    platform = context.results.platform
+    nodes = {
+        node
+        for claim in context.claims
+        if claim.where.node and explains(claim, item, platform)
+        for node in (*nodes_of(claim.where.node), *filter(None, [claim.where.peer]))
+    }
+    return frozenset(nodes)
+
+
+def _of_variant(context: Context, base: str, missed: Sequence[ItemRecord]) -> StepSearch:
+    """A step of a variant, where no step of the ladder that it is compared with missed."""
+    largest = missed[-1]
+    if largest not in context.open:
+        return StepSearch()
+    results = context.results
+    over = [r for r in results.records.values() if (r.subject, r.nodes) == (base, largest.nodes)]
+    is_fine = any(_is_slow(record.judgements) is False for record in over)
+    again = _runs(results, largest.subject).get(largest.nodes)
+    asked = () if largest.nodes in _runs(results, largest.subject) else (_again(largest),)
+    says = (
+        f"over the same nodes {base} is fine: the algorithm is slow, and no part of the fabric"
+        if is_fine and again
+        else f"the runs do not tell what slows {largest.subject}"
+    )
+    is_open = not (is_fine and again)
+    claim = CauseClaim(
+        _POOR,
+        Where(folded(largest.nodes) if is_open else ""),
+        f"{worst_of(missed)}; {says}",
+        tuple(missed),
+        OPEN if is_open else LIKELY,
+        _AT_ANOTHER_TIME if is_open else "",
+        again=_keys_over(results, largest),
+    )
+    return StepSearch((claim,), asked if is_fine else ())
+
+
+_PAIR = 2
+
+
+def _again(item: ItemRecord, nodes: Nodes = ()) -> Remeasurement:
+    """The measurement of a step once more, over its own nodes or over others."""
+    question = item.questions[-1]
+    assert question.case is not None
+    nodes = nodes or item.nodes
+    return Remeasurement(nodes, replace(question, case=replace(question.case, nodes=nodes)))
 
 
 def _asks_of_step(results: RunResults, question: Question) -> bool:
@@ -104,16 +216,15 @@ def _is_step(results: RunResults, item: ItemRecord) -> bool:
     return bool(item.questions) and _asks_of_step(results, item.questions[-1])
 
 
-def _located(results: RunResults, missed: Sequence[ItemRecord]) -> Located:
-    """What the largest of them shows; a run in which the ladder's own step is made again counts."""
-    largest, found = missed[-1].nodes, dict[Nodes, bool | None]()
-    for item in results.records.values():
-        if _is_step(results, item) and item.nodes != largest:
-            found[item.nodes] = _is_slow(item.judgements)
-    for one in _runs(results):
-        if case := one.asked.question.case:
-            found[case.nodes] = _is_slow(one.judgements)
-    return located(largest, _leaves(results), found)
+def _results_of(results: RunResults, largest: ItemRecord) -> dict[Nodes, bool | None]:
+    """What runs of this ladder show; one in which the step itself is made again counts."""
+    found = {
+        item.nodes: _is_slow(item.judgements)
+        for item in results.records.values()
+        if item.subject == largest.subject and _is_step(results, item)
+    }
+    found.pop(largest.nodes, None)
+    return {**found, **_runs(results, largest.subject)}
 
 
 def _is_slow(judgements: Iterable[Judgement]) -> bool | None:
@@ -129,21 +240,17 @@ def _leaves(results: RunResults) -> dict[str, Nodes]:
     return dict(leaves(nodes, results.cluster.groups))
 
 
-def _nothing_yet(missed: Sequence[ItemRecord]) -> SlowPlace:
-    return SlowPlace(ScalingPlace.OPEN, missed[-1].nodes)
-
-
-def _claim(place: SlowPlace, shown: Sequence[ItemRecord], results: RunResults) -> CauseClaim:
+def _claim(place: SlowPlace, missed: Sequence[ItemRecord]) -> CauseClaim:
     cause, says = _CAUSES[place.place]
     is_open, names = place.place is ScalingPlace.OPEN, listed(place.names or place.nodes)
+    shown = tuple(item for item in missed if not {*item.nodes}.isdisjoint(place.nodes))
     return CauseClaim(
         cause,
         _where(place),
         f"{worst_of(shown)}; {says.format(names)}",
-        tuple(shown),
+        shown,
         OPEN if is_open else LIKELY,
-        _would_decide(results) if is_open else "",
-        again=_of_the_largest(results),
+        _AT_ANOTHER_TIME if is_open else "",
     )
 
 
@@ -153,16 +260,26 @@ def _where(place: SlowPlace) -> Where:
     return Where("" if place.place in _OF_ALL else folded(place.nodes))
 
 
-def _of_the_largest(results: RunResults) -> frozenset[str]:
-    """The runs that show the miss once more; smaller ones are fine, or not, as they should be."""
-    cases = (one.asked.question.case for one in _runs(results))
-    keys = {case.key: len(case.nodes) for case in cases if case}
+def _keys_over(results: RunResults, item: ItemRecord) -> frozenset[str]:
+    """The largest runs, which show the miss once more; smaller ones are fine, or not, as due."""
+    runs = _confirmed(results, item.subject)
+    keys = {case.key: len(case.nodes) for one in runs if (case := one.asked.question.case)}
     return frozenset(key for key, count in keys.items() if count == max(keys.values()))
 
 
-def _runs(results: RunResults) -> list[Confirmed]:
-    return [one for one in results.confirmed if _asks_of_step(results, one.asked.question)]
+def _runs(results: RunResults, measurement: str) -> dict[Nodes, bool | None]:
+    return {
+        case.nodes: _is_slow(one.judgements)
+        for one in _confirmed(results, measurement)
+        if (case := one.asked.question.case)
+    }
 
 
-def _would_decide(results: RunResults) -> str:
-    return _MORE_LEAVES if len(_leaves(results)) == 2 else _AT_ANOTHER_TIME  # noqa: PLR2004
+def _confirmed(results: RunResults, measurement: str) -> list[Confirmed]:
+    return [
+        one
+        for one in results.confirmed
+        if _asks_of_step(results, one.asked.question)
+        and (case := one.asked.question.case)
+        and case.measurement == measurement
+    ]

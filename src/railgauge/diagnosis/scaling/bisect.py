@@ -4,6 +4,7 @@ The cluster is a sequence of *units* of one size, its leaves or the nodes of one
 no run changes. A run is a collective over some nodes; its result is ``True`` for slow, ``False``
 for fine, ``None`` if it gave neither. Whatever slows some units slows each run that has all of
 them. Nothing else is assumed, such as how slow something is, or how many slow parts there are.
+Flows that a hash puts onto one uplink are slow only where the same nodes send to each other.
 
 A part is named only by runs on both sides: a unit if it is slow with two different partners that
 are fine with each other, two neighbours if each is fine with others, the whole if all its halves,
@@ -169,24 +170,54 @@ class _Search:
     def by_themselves(self, units: FabricUnits) -> None:
         """Measure single units against a few nodes of each other one, which load those little.
 
-        The few nodes of all units must be fine together.
+        The few nodes of all units must be fine together. If they are not, one of each may be: flows
+        that a hash puts onto one uplink share it, however few there are.
         """
         if len(self.every) < _THREE or min(len(unit.nodes) for unit in self.every) < _PAIR:
             self.leave_open(units)
             return
-        few = few_of_each(self.every)
-        drawn = evenly(self.every, SINGLES)
-        runs = {unit: against_few(unit, self.every) for unit in drawn}
-        if not self.know(few, *runs.values()):
+        count = few_in_each(self.every)
+        if not self.know(few_of_each(self.every, count)):
             return
-        results = {unit: self.is_slow(run) for unit, run in runs.items()}
-        slow = tuple(unit for unit in drawn if results[unit])
-        if self.is_slow(few) is not False or None in results.values() or not slow:
+        if self.is_slow(few_of_each(self.every, count)) is not False and count > 1:
+            count = 1
+            if not self.know(few_of_each(self.every, count)):
+                return
+        if self.is_slow(few_of_each(self.every, count)) is not False:
             self.leave_open(units)
-        elif len(slow) == len(drawn):
-            self.found.append(FoundUnits(ScalingFault.EACH, slow))
-        else:
+            return
+        self.one_by_one(units, count)
+
+    def one_by_one(self, units: FabricUnits, count: int) -> None:
+        """Measure units against so many nodes of each other one; name all of them, or some.
+
+        Some are named only if each is as slow, or as fine, where its nodes send to other ones.
+        """
+        drawn = evenly(self.every, SINGLES)
+        slow = self.slow_of(drawn, count)
+        if slow is None:
+            return
+        is_varied = 0 < len(slow) < len(drawn)
+        again = self.slow_of(drawn, count, turned=True) if is_varied else slow
+        if again is None:
+            return
+        if again != slow or not slow or (is_varied and count < few_in_each(self.every)):
+            self.leave_open(units)
+        elif is_varied:
             self.found += [FoundUnits(ScalingFault.UNIT, (unit,)) for unit in slow]
+        else:
+            self.found.append(FoundUnits(ScalingFault.EACH, slow))
+
+    def slow_of(
+        self, units: FabricUnits, count: int, *, turned: bool = False
+    ) -> FabricUnits | None:
+        """Those that are slow; none if a run gave nothing, ``None`` while runs are lacking."""
+        runs = [against_few(unit, self.every, count, turned=turned) for unit in units]
+        if not self.know(*runs):
+            return None
+        results = [self.is_slow(run) for run in runs]
+        pairs = zip(units, results, strict=True)
+        return () if None in results else tuple(unit for unit, is_slow in pairs if is_slow)
 
     # --- the whole ---
 
@@ -243,21 +274,23 @@ def run_of(units: FabricUnits) -> Nodes:
     return interleaved([unit.nodes for unit in units])
 
 
-def few_of_each(units: FabricUnits) -> Nodes:
+def few_in_each(units: FabricUnits) -> int:
     """So few nodes of each unit that those of all but one are as many as that one has."""
-    count = _few(units)
+    return ceil(max(len(unit.nodes) for unit in units) / (len(units) - 1))
+
+
+def few_of_each(units: FabricUnits, count: int) -> Nodes:
     return interleaved([unit.nodes[:count] for unit in units])
 
 
-def against_few(unit: FabricUnit, units: FabricUnits) -> Nodes:
-    """All nodes of a unit, and between them those few of the others."""
-    count = _few(units)
+def against_few(unit: FabricUnit, units: FabricUnits, count: int, *, turned: bool = False) -> Nodes:
+    """All nodes of a unit, and between them so many of each other one.
+
+    ``turned``: the same nodes, each of which sends to others.
+    """
     others = interleaved([one.nodes[:count] for one in units if one is not unit])
-    return interleaved([unit.nodes, others[: len(unit.nodes)]])
-
-
-def _few(units: FabricUnits) -> int:
-    return ceil(max(len(unit.nodes) for unit in units) / (len(units) - 1))
+    own = unit.nodes[::-1] if turned else unit.nodes
+    return interleaved([own, others[: len(own)]])
 
 
 def evenly(units: FabricUnits, most: int) -> FabricUnits:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 from railgauge.core.terms import Term
 from railgauge.diagnosis.scaling.bisect import (
@@ -32,6 +33,7 @@ class ScalingPlace(Term):
     SWITCH = "leaf"
     UPLINKS = "uplinks of a leaf"
     LEAVES = "path between two leaves"
+    ONLY_LEAVES = "between the only two leaves"
     ALL_UPLINKS = "uplinks of all leaves"
     WHOLE = "all nodes together"
     OPEN = "open"
@@ -48,10 +50,14 @@ class SlowPlace:
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """The runs that are needed next, and the places; the latter are final if none is needed."""
+    """The runs that are needed next, and the places; the latter are final if none is needed.
+
+    ``is_slow`` is what the first run has shown: whether the step is slow once more.
+    """
 
     asked: tuple[Nodes, ...]
     places: tuple[SlowPlace, ...]
+    is_slow: bool | None
 
 
 @dataclass(slots=True)
@@ -59,6 +65,14 @@ class _Places:
     results: SlowRuns
     asked: list[Nodes] = field(default_factory=list)
     found: list[SlowPlace] = field(default_factory=list)
+    is_slow: bool | None = None
+
+    def is_fine(self, first: Nodes) -> bool:
+        """Whether the first run is not slow; ``False`` until it was made."""
+        if self.lacks(first):
+            return False
+        self.is_slow = self.results[first]
+        return not self.is_slow
 
     def take(self, now: Bisected) -> Iterable[FoundUnits]:
         """What a search has found; nothing while it needs runs."""
@@ -82,6 +96,7 @@ _BETWEEN = {
     ScalingFault.BOTH: ScalingPlace.LEAVES,
     ScalingFault.EACH: ScalingPlace.ALL_UPLINKS,
 }
+_TWO = 2
 _OF_NODES = {ScalingFault.UNIT: ScalingPlace.NODE, ScalingFault.BOTH: ScalingPlace.PATH}
 
 
@@ -97,22 +112,60 @@ def located(missed: Nodes, leaves: Mapping[str, Nodes], results: SlowRuns) -> Lo
         _among_leaves(tuple(FabricUnit(*one) for one in inside.items()), places)
     else:
         _among_nodes(missed, places, ScalingPlace.WHOLE)
-    return Located(tuple(dict.fromkeys(places.asked)), tuple(dict.fromkeys(places.found)))
+    asked, found = dict.fromkeys(places.asked), dict.fromkeys(places.found)
+    return Located(tuple(asked), tuple(found), places.is_slow)
 
 
 def _among_leaves(leaves: FabricUnits, places: _Places) -> None:
     whole = {leaf.name: leaf for leaf in leaves}
-    fewest = min(len(leaf.nodes) for leaf in leaves)
-    # Leaves of one size load each other's uplinks alike in every run.
-    units = tuple(replace(leaf, nodes=leaf.nodes[:fewest]) for leaf in leaves)
-    if places.lacks(run_of(units)):
-        return
-    if not places.results[run_of(units)]:
+    units = _of_one_size(leaves)
+    if places.is_fine(run_of(units)):
         places.add(ScalingPlace.OPEN, leaves)
+    if not places.is_slow:
         return
-    _in_units(units, whole, places)
+    if len(leaves) == _TWO:
+        _only_two(units, whole, places)
+    else:
+        _in_units(units, whole, places)
     if not places.asked and any(leaf not in units for leaf in leaves):
         _beside_the_found(leaves, places)
+
+
+def _of_one_size(leaves: FabricUnits) -> FabricUnits:
+    """As many nodes of each leaf: they load each other's uplinks alike in every run.
+
+    A leaf with half as many nodes as another one, or fewer, is left out: all would be cut to it.
+    """
+    most = max(len(leaf.nodes) for leaf in leaves)
+    large = [leaf for leaf in leaves if 2 * len(leaf.nodes) > most]
+    chosen = large if len(large) > 1 else leaves
+    fewest = min(len(leaf.nodes) for leaf in chosen)
+    return tuple(replace(leaf, nodes=leaf.nodes[:fewest]) for leaf in chosen)
+
+
+def _only_two(units: FabricUnits, whole: Mapping[str, FabricUnit], places: _Places) -> None:
+    """Two leaves without a third: what each sends the other one receives.
+
+    A leaf that is slow by itself is looked into. If none is, only what is between them is left, and
+    no run tells whose uplinks it is. Uplinks are slow with all halves of the leaves or with none.
+    """
+    alone = [unit.nodes for unit in units]
+    if len(alone[0]) == 1:
+        places.add(ScalingPlace.OPEN, whole.values())
+        return
+    if places.lacks(*alone):
+        return
+    slow = [unit for unit in units if places.results[unit.nodes] is not False]
+    for unit in slow:
+        _in_leaf(unit, whole[unit.name], units, places)
+    if slow:
+        return
+    runs = [interleaved(both) for both in product(*(_halves(nodes)[:2] for nodes in alone))]
+    if places.lacks(*runs):
+        return
+    seen = {places.results[run] for run in runs}
+    is_decided = len(seen) == 1 and None not in seen
+    places.add(ScalingPlace.ONLY_LEAVES if is_decided else ScalingPlace.OPEN, whole.values())
 
 
 def _beside_the_found(leaves: FabricUnits, places: _Places) -> None:
@@ -147,11 +200,14 @@ def _in_leaf(leaf: FabricUnit, named: FabricUnit, units: FabricUnits, places: _P
     partners = good_units([unit for unit in units if unit is not leaf], places.results)
     halves = _halves(leaf.nodes) if len(leaf.nodes) > 1 and partners else ()
     runs = [interleaved([half, partners[0].nodes[: len(half)]]) for half in halves]
-    if places.lacks(*runs):
+    # Partners whose flows share no link by chance would do where their nodes send to other ones.
+    turned = [interleaved([partners[0].nodes[::-1], partners[1].nodes])] if partners else []
+    if places.lacks(*runs, *turned):
         return
     seen = [places.results[run] for run in runs]
     # Uplinks are slow with each half or with neither; a node is slow in its half alone.
     is_decided = None not in seen and (all(seen) or not any(seen[:2]))
+    is_decided = is_decided and all(places.results[run] is False for run in turned)
     places.add(ScalingPlace.UPLINKS if is_decided else ScalingPlace.OPEN, (named,))
 
 
@@ -162,7 +218,9 @@ def _among_nodes(
     every = leaf or FabricUnit("", nodes)
     if places.lacks(nodes):
         return
-    if not places.results[nodes] or len(nodes) < 3:  # noqa: PLR2004 - two of a leaf: its pair
+    if leaf is None:
+        places.is_slow = places.results[nodes]
+    if not places.results[nodes] or len(nodes) <= _TWO:  # two of a leaf: its pair
         places.add(ScalingPlace.OPEN, (every,))
         return
     for one in places.take(bisected(of_nodes(nodes), places.results)):

@@ -33,10 +33,10 @@ def ladders(records: Iterable[ItemRecord], platform: Platform, evidence: str) ->
 
 
 def _steps(items: Iterable[ItemRecord]) -> Steps:
-    """The item of a step ends with ``[across-16]``."""
+    """The item of a step ends with ``-across-16]``."""
     found: dict[str, list[tuple[int, Judgement]]] = {}
     for item in items:
-        kind = item.id.rpartition("[")[2].partition("-")[0]
+        kind = item.id.rpartition("[")[2].split("-")[-2]
         judged = next((j for j in item.judgements if j.metric == SCALING.name and j.values), None)
         if judged:
             found.setdefault(kind, []).append((len(item.nodes), judged))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from railgauge.config.thresholds.physics import bus_factor
 from railgauge.core.model import Parsed
 from railgauge.launchers.beside_gpu import NAME as PLACED
+from railgauge.tools.ccl_tests.algorithms import claims_of_algorithm
 from railgauge.tools.ccl_tests.facts import RankDevice
 from railgauge.tools.ccl_tests.places import claims_of_places
 from railgauge.tools.claims import (
@@ -48,7 +49,7 @@ _WORDS = {
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare collective, data type, reduction, iterations, graph, checks, ranks, processes, hosts,
-    GPUs.
+    GPUs, and the algorithm if the measurement's variables ask for one.
 
     If the command places the ranks beside their GPUs, also the CPUs on which they run; if it has
     the launcher bind them to cores, also the cores. And the time of the command with that of all
@@ -93,6 +94,7 @@ def _claims(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:
     if asked.option("iterations") is not None:
         yield equal("iterations", asked.option("iterations"), said.get("iterations"))
     yield equal("aggregated iterations", 1, said.get("aggregated"))
+    yield from claims_of_algorithm(asked, said)
     yield _graph(asked, said.get("graph"))
     yield from _validation(asked, said)
     each = _gpus_per_node(asked) or None

@@ -250,7 +250,8 @@ def summarise(rows: list[CclRow], facts: Facts, log: Log) -> dict[str, object]:
     ``PlacedRank`` for each rank that says where it runs), ``on_core`` (a ``RankOnCore`` for each
     that says which core it got), ``library``, ``library_version``, and
     from the library's log ``transports``, ``channel_paths`` (number of lines by path), ``network``,
-    ``channels`` and ``bindings`` (of GPUDirect-TCPX; ``None`` for one that is not set).
+    ``channels``, ``bindings`` (of GPUDirect-TCPX; ``None`` for one that is not set), ``algorithms``
+    (of all calls) and ``offloads`` (numbers of ``nvls`` and ``collnet`` channels).
     """
     summary: dict[str, object] = {"rows": len(rows), "collective": facts.named_collective}
     summary |= {name: facts.numbers[name] for name in _NUMBERS if name in facts.numbers}
@@ -326,5 +327,7 @@ def _logged(facts: Facts, log: Log) -> dict[str, object]:
         "network": log.network,
         "channels": log.channels,
         "bindings": log.bindings or None,
+        "algorithms": tuple(log.algorithms) or None,
+        "offloads": {kind: tuple(sorted(own)) for kind, own in log.offloads.items()} or None,
     }
     return {name: value for name, value in found.items() if value is not None}

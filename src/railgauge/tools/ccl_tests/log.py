@@ -6,12 +6,15 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
+from railgauge.tools.ccl_tests.algorithms import name_of
 from railgauge.tools.ccl_tests.tables import Line
 
 _VIA = re.compile(r" via (\S[^\n]{0,80})")
 _NETWORK = re.compile(r"Using network (\S[^\n]{0,40})")
 _CHANNELS = re.compile(r" ([0-9]{1,4}) coll channels")
 _NVLS_CHANNELS = re.compile(r" [1-9][0-9]{0,3} nvls channels")
+_OFFLOADS = re.compile(r" ([0-9]{1,4}) (collnet|nvls) channels")
+_CALL = re.compile(r"\b[0-9]{1,20} Bytes -> Algo (\w{1,24}) proto ")
 _RANKS = re.compile(r" nranks ([0-9]{1,7})\b")
 # How GPUDirect-TCPX binds its threads and interrupts, where its log prints the variables.
 _BINDINGS = re.compile(
@@ -27,6 +30,8 @@ class Log:
     """``paths`` counts channel lines by path, such as ``NET/IB/GDRDMA`` or ``P2P/CUMEM``.
 
     ``bindings`` are those of GPUDirect-TCPX, ``TX_IRQ`` for one; ``None`` is one that is not set.
+    ``algorithms`` are those of all calls, in the order in which they come first; ``offloads`` the
+    numbers of channels with reductions in switches, of ``nvls`` and ``collnet``, of all ranks.
     """
 
     paths: Counter[str] = field(default_factory=Counter)
@@ -34,10 +39,15 @@ class Log:
     network: str | None = None
     channels: int | None = None
     has_nvls: bool = False
+    algorithms: dict[str, None] = field(default_factory=dict)
+    offloads: dict[str, set[int]] = field(default_factory=dict)
     nranks: int | None = None
 
     def take(self, line: Line) -> None:
         if not line.log:
+            return
+        if call := _CALL.search(line.log):
+            self.algorithms[name_of(call[1])] = None
             return
         via = _VIA.search(line.log)
         if via:
@@ -47,6 +57,8 @@ class Log:
             self.network = network[1].strip()
         if channels:
             self.channels = int(channels[1])
+            for count, kind in _OFFLOADS.findall(line.log):
+                self.offloads.setdefault(kind, set()).add(int(count))
         ranks = _RANKS.search(line.log)
         if ranks:
             self.nranks = int(ranks[1])

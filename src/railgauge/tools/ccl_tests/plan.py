@@ -8,6 +8,7 @@ from railgauge.core.terms import RankPlace
 from railgauge.launchers import Launch
 from railgauge.launchers.beside_gpu import OWN_PLACEMENT, beside_gpu
 from railgauge.tools import Setting, keys
+from railgauge.tools.ccl_tests.algorithms import subsystems
 from railgauge.tools.ccl_tests.facts import COLLECTIVES
 from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_ring
 from railgauge.tools.launching import (
@@ -59,7 +60,8 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     There is no server: ``port`` is not used. Options: ``dtype``, ``iterations``, ``warmup``,
     ``cycles``, ``graph``, ``check``, ``gpus_per_node`` (all of the platform's by default),
     ``gpus_per_process`` (1), ``launcher_args`` (a list, or one by launcher), ``factor`` of the
-    sweep (2) and ``debug``, which makes the library log its transports.
+    sweep (2) and ``debug``, which makes the library log its transports. It also logs what shows the
+    algorithm, if the measurement's ``environment`` asks for one.
 
     Raises ``BadInput`` for other options and for sizes that are not a sweep.
     """
@@ -165,9 +167,11 @@ def _visible(setting: Setting, count: int) -> dict[str, str]:
 
 
 def _debug(setting: Setting, options: Options) -> dict[str, str]:
-    """Return variables that make the library log its transports: the evidence of the path."""
-    if not options.values.get("debug") or setting.stack is None:
+    """Return variables that make the library log its transports, and what it was asked for."""
+    path = ("INIT", "NET") if options.values.get("debug") else ()
+    logged = dict.fromkeys((*path, *subsystems(setting.measurement.environment)))
+    if not logged or setting.stack is None:
         return {}
     prefix = setting.stack.collective_prefix
     prefix = _VARIABLE_PREFIX.get(prefix, prefix)
-    return {f"{prefix}_DEBUG": "INFO", f"{prefix}_DEBUG_SUBSYS": "INIT,NET"}
+    return {f"{prefix}_DEBUG": "INFO", f"{prefix}_DEBUG_SUBSYS": ",".join(logged)}
