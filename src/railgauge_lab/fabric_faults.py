@@ -27,11 +27,14 @@ def trees(groups: Mapping[str, Sequence[str]], nodes: Sequence[str]) -> dict[str
 
 
 def struck(fault: Fault, leaves: Mapping[str, str]) -> set[str]:
-    """Return the nodes whose descriptions a fault changes; ``leaves`` has the leaf of each."""
+    """Return the nodes whose descriptions a fault changes; ``leaves`` has the leaf of each.
+
+    Without leaves all nodes are at one switch.
+    """
     if fault.name not in NAMES:
         return {fault.node}
     own = leaves.get(fault.node)
-    return {n for n, leaf in leaves.items() if fault.name != SLOW_LEAF or leaf == own}
+    return {n for n, leaf in leaves.items() if fault.name not in _OF_A_LEAF or leaf == own}
 
 
 def slow_uplinks(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
@@ -42,6 +45,10 @@ def slow_spines(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     _tree(node, fault)["spines"] *= fault.left(SLOW)
 
 
+def no_congestion_control(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
+    node["controls_congestion"] = False
+
+
 def _tree(node: NodeFile, fault: Fault) -> dict[str, Any]:
     if not node["tree"]:
         raise inapplicable(fault, "the hostfile has no leaves: two groups or more with all nodes")
@@ -50,4 +57,7 @@ def _tree(node: NodeFile, fault: Fault) -> dict[str, Any]:
 
 
 SLOW_LEAF = "slow-leaf"
-NAMES = frozenset({SLOW_LEAF, "oversubscribed-uplinks", "poor-scaling"})
+GRADED = frozenset({SLOW_LEAF, "oversubscribed-uplinks", "poor-scaling"})
+NO_CONTROL = "no-congestion-control"
+NAMES = GRADED | {NO_CONTROL}
+_OF_A_LEAF = (SLOW_LEAF, NO_CONTROL)

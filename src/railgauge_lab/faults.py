@@ -46,7 +46,7 @@ _WHOLE_NODE = frozenset(
 _OF_TWO_NODES = frozenset({"slow-path", "one-machine", "cloned-image"})
 # Besides every ``slow-…``: the faults whose severity is a share that is lost.
 _GRADED = frozenset(
-    ["high-ber", "power-cap", "gpu-clock", "retransmits", "cpu-steal", *fabric_faults.NAMES]
+    ["high-ber", "power-cap", "gpu-clock", "retransmits", "cpu-steal", *fabric_faults.GRADED]
 )
 
 
@@ -282,6 +282,10 @@ _FAULTS = {
     ),
     "poor-scaling": _Kind(
         "all spines together carry 0.6 of what all nodes send", fabric_faults.slow_spines
+    ),
+    "no-congestion-control": _Kind(
+        "the switch of the node's leaf lets the traffic of other nodes fill its queues",
+        fabric_faults.no_congestion_control,
     ),
     "irq-affinity": _Kind(
         "the interrupts of NIC DEVICE are served on the other NUMA node, which costs no bandwidth",

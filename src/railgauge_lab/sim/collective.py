@@ -10,6 +10,7 @@ import os
 import sys
 
 from . import (
+    background,
     collective_faults,
     collective_json,
     collective_layout,
@@ -63,9 +64,11 @@ def run_job(tool: str, arguments: list[str], slots: Slots, environment: dict[str
     except CollectiveRefused as refusal:
         sys.stdout.write(str(refusal.args[0]))
         return int(refusal.args[1])
-    rows = _measure(job)
+    if not options["cycles"]:
+        return background.endless(job, screen, lambda cycle: _printed(job, _cycle(job, cycle)))
+    rows = [row for cycle in range(options["cycles"]) for row in _cycle(job, cycle)]
     job["out_of_bounds"] = collective_faults.out_of_bounds(job, rows)
-    screen += [collective_layout.row(job, row) for row in rows]
+    screen += _printed(job, rows)
     averages = [side[2] for row in rows for side in row["sides"]]
     average = sum(averages) / len(averages)
     screen += collective_layout.closing(job, average)
@@ -196,13 +199,13 @@ def _reduced(job: Job) -> list[str]:
     return ["#", f"# Reducing maxBytes to {most} due to memory limitation"]
 
 
-def _measure(job: Job) -> list[Row]:
-    options = job["run"]
-    return [
-        _row(job, size, cycle, index)
-        for cycle in range(options["cycles"])
-        for index, size in enumerate(options["sizes"])
-    ]
+def _cycle(job: Job, cycle: int) -> list[Row]:
+    sizes = job["run"]["sizes"]
+    return [_row(job, size, cycle, index) for index, size in enumerate(sizes)]
+
+
+def _printed(job: Job, rows: list[Row]) -> list[str]:
+    return [collective_layout.row(job, row) for row in rows]
 
 
 def _row(job: Job, asked: int, cycle: int, index: int) -> Row:

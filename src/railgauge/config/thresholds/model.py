@@ -170,7 +170,8 @@ class Measurement:
     ``scope`` is where it is made: on a pair and a pairing (``path``), on a ``pair``, in a ``node``,
     on a ``group``, or on the node that scans the subnet (``fabric``). It is made at the levels of
     ``extents``. ``together``: all rails of a pair are measured at once. ``loopback`` is why its
-    limits hold from a NIC to itself too. ``ladder``: its groups are steps of ``planning.scaling``.
+    limits hold from a NIC to itself too. ``ladder``: its groups are steps of ``planning.scaling``;
+    ``victims``: they are those of ``planning.victims``.
     """
 
     name: str
@@ -193,6 +194,7 @@ class Measurement:
     together: bool = False
     loopback: Basis | None = None
     ladder: bool = False
+    victims: bool = False
 
     def asserted(
         self, per: str, size_bytes: int | None = None, swept: tuple[int, ...] | None = None
