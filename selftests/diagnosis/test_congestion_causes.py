@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from testing.diagnose_scenes import findings, named, record
@@ -43,7 +44,7 @@ def test_the_leaf_that_the_slow_pairs_share_is_named(metric: str) -> None:
 
 def test_all_pairs_are_the_fabric() -> None:
     ring = ("a1", "b1", "c1", "d1", "a1")
-    items = [pair(one, other, slow=True) for one, other in zip(ring, ring[1:], strict=False)]
+    items = [pair(one, other, slow=True) for one, other in pairwise(ring)]
     assert named(causes(*items)) == [("congestion-impact", "the cluster")]
 
 

@@ -22,10 +22,10 @@ FAULTS = {
 
 
 def scenario(*faults: str) -> Scenario:
-    words = [word for fault in faults for word in ("--lab-fault", fault)]
-    some = ("group_congestion", "pair_all_reduce")
+    words = [word for fault in faults for word in ("--rounds", "2", "--lab-fault", fault)]
+    some = ("group_congestion", *(("pair_all_reduce",) if faults else ()))
     return Scenario(
-        ("--hostfile", "hostfiles/leaves.yaml", "--level", "signoff", "--rounds", "2", *words),
+        ("--hostfile", "hostfiles/leaves.yaml", "--level", "signoff", *words),
         measuring(
             "h200", *some, repeats=1, more=lambda p: p.write("hostfiles/leaves.yaml", LEAVES)
         ),

@@ -82,8 +82,8 @@ def test_the_victims_lead_and_all_others_load():
     assert latency[:1] + latency[-1:] == ["ib_write_lat", "a2"]
     assert (bandwidth[0], "--report_gbits" in bandwidth) == ("ib_write_bw", True)
     load = client.argv[7:]
-    assert load[:4] == ("mpirun", "-np", "32", "--host")
-    assert load[4] == "b1:8,b2:8,c1:8,c2:8"
+    assert load[0] == "mpirun"
+    assert "-np 32 --host b1:8,b2:8,c1:8,c2:8" in " ".join(load)
     assert load[load.index("-N") + 1] == "0"
 
 

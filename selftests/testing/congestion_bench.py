@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -64,8 +65,10 @@ def measured(bench: Bench, change: Callable[[Argv], Argv] = lambda argv: argv) -
     try:
         wait_for_listener(there, port)
         ran = bench.run(names.index(client.node), *change(client.argv), **client.environment)
+        if ran.returncode:  # the next server waits for a client
+            wait_for_listener(there, port)
+            socket.create_connection((there, port)).close()
+        out, _ = listening.communicate(timeout=20)
     finally:
-        if "ran" not in locals() or ran.returncode:
-            listening.kill()
-    out, _ = listening.communicate(timeout=20)
+        listening.kill()
     return Printed(case, ran.stdout, out, ran.returncode)

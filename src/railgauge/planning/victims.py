@@ -29,6 +29,4 @@ def with_victims(nodes: Sequence[str], leaves: Mapping[str, Nodes]) -> dict[str,
     pairs = zip(names, [*names[1:], *names[:1]], strict=True)
     made = {f"{one}-{other}": (inside[one][0], inside[other][0]) for one, other in pairs}
     some = list(made.items())[: 1 if len(names) == 2 else None]  # noqa: PLR2004
-    return {
-        name: (*pair, *(node for node in nodes if node not in pair)) for name, pair in some
-    }
+    return {name: (*pair, *(node for node in nodes if node not in pair)) for name, pair in some}

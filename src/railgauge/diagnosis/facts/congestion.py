@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from railgauge.core.naming import folded
 from railgauge.core.model import Outcome
+from railgauge.core.naming import folded
 from railgauge.diagnosis.model import (
     LIKELY,
     CauseClaim,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from railgauge.config.thresholds.physics import ideal
+from railgauge.core.errors import SlowLoad
 from railgauge.core.limits import Basis, Limit
 from railgauge.core.model import Parsed
 from railgauge.core.terms import Role
@@ -72,7 +73,8 @@ def _least(asked: ToolRequest, load: ToolRequest, parsed: Parsed) -> Iterator[Cl
     least, slowest = best * percent / 100, min(found, default=0.0)
     wanted = f"{least:.4g} GB/s, {percent} % of its ideal,"
     said = f"{slowest:.4g} GB/s"
-    yield Claim("bandwidth of the load", wanted, said, slowest >= least, remedy=_REMEDY)
+    fits = slowest >= least
+    yield Claim("bandwidth of the load", wanted, said, fits, remedy=_REMEDY, error=SlowLoad)
 
 
 _REMEDY = (

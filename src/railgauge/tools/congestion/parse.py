@@ -10,9 +10,11 @@ from railgauge.core.errors import UnitUnknown
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.core.units import convert
+from railgauge.launchers import PROGRAMS
 from railgauge.tools import ccl_tests, perftest
 from railgauge.tools.ccl_tests.checks import UNFINISHED
-from railgauge.tools.collector import OutputCollector
+from railgauge.tools.ccl_tests.plan import COMMANDS as COLLECTIVES
+from railgauge.tools.collector import OutputCollector, missing_program
 from railgauge.tools.congestion.plan import (
     AGAIN,
     BANDWIDTH,
@@ -22,10 +24,12 @@ from railgauge.tools.congestion.plan import (
     PHASES,
     TESTS,
 )
+from railgauge.tools.perftest.plan import COMMANDS as PERFTEST
 from railgauge.tools.text import clean
 
 _PART = re.compile(r"^railgauge congestion ([a-z]{1,10} [a-z]{1,10})$", re.MULTILINE)
-_FAILED = re.compile(r"^congestion: [^\n]{1,200}", re.MULTILINE)
+_FAILED = re.compile(r"^railgauge congestion failed: ([^\n]{1,200})", re.MULTILINE)
+_PROGRAMS = (*PROGRAMS, *COLLECTIVES, *PERFTEST)
 _END = "the end"
 _BEFORE, _DURING, _AFTER = OF_LOAD = ("load before", "load during", "load after")
 _SERVED = (*(f"{phase} {test}" for phase in PHASES for test in TESTS), _END)
@@ -48,8 +52,10 @@ def parse(text: str) -> Parsed:
     text = clean(text)
     collector, parts = OutputCollector(), _parts(text)
     names = [name for name, _ in parts]
-    if failed := _FAILED.search(text):
-        collector.error(ProblemKind.TOOL_FAILED, failed[0])
+    if missing := missing_program(text, _PROGRAMS):
+        collector.problems.append(missing)
+    elif failed := _FAILED.search(text):
+        collector.error(ProblemKind.TOOL_FAILED, failed[1])
     elif not names:
         collector.nothing(text, "no part of a measurement of congestion in this text")
     elif tuple(names) not in (_SERVED, _LED):

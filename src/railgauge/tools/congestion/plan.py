@@ -78,7 +78,7 @@ end_load() {
 clean() { end_load; [ -z "$log" ] || rm -f -- "$log"; }
 trap clean EXIT; trap 'exit 143' TERM; trap 'exit 130' INT; trap 'exit 129' HUP
 say() { echo "railgauge congestion $1"; }
-fail() { say "load failed"; cat -- "$log"; echo "congestion: $1"; exit 4; }
+fail() { say "load failed"; cat -- "$log"; echo "railgauge congestion failed: $1"; exit 4; }
 try() {
   left=300
   until told=$("$@" 2>&1); do
