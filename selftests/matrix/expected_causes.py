@@ -164,9 +164,16 @@ DIFFERENCES = frozenset({"nodes-differ", "firmware-mismatch"})
 # Tools that hang or flood run into time limits, which the end-to-end selftests cover. Level smoke
 # has one pairing per NIC, which cannot separate a GPU from its path to the NIC, no diagnostics, and
 # no training between nodes.
-# Those of a fabric need leaves and a sign-off: endtoend/test_scaling_runs.py has them.
+# Those of a fabric need a sign-off, most of them leaves too: endtoend/test_scaling_runs.py and
+# endtoend/test_congestion_runs.py have them.
 OF_FABRIC = frozenset(
-    {"slow-leaf", "oversubscribed-uplinks", "poor-scaling", "no-adaptive-routing"}
+    {
+        "slow-leaf",
+        "oversubscribed-uplinks",
+        "poor-scaling",
+        "no-adaptive-routing",
+        "no-congestion-control",
+    }
 )
 LEFT_OUT = OF_FABRIC | {
     *("tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagnostics", "nic-idle-in-training"),

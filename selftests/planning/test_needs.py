@@ -15,15 +15,17 @@ from railgauge.planning.needs import Candidate, candidates, lacking, not_limited
 
 H200 = thresholds.load("h200", ROOT / "thresholds")
 HOMELAB = thresholds.load("connectx4-homelab", ROOT / "thresholds")
-THREE = cluster("n1", "n2", "n3", no_fabric="nobody is asked here")
+FOUR = cluster("n1", "n2", "n3", "n4", no_fabric="nobody is asked here")
 TESTS = candidates(marked_tests(ROOT))
 
+NODES = ("two nodes", "three nodes", "four nodes")
 
-def level(platform, of=THREE, name="nightly"):
+
+def level(platform, of=FOUR, name="nightly"):
     return plan.level(platform, of, name)
 
 
-def absent(platform, of=THREE):
+def absent(platform, of=FOUR):
     return lacking(platform, level(platform, of))
 
 
@@ -75,14 +77,15 @@ def test_needs_are_met_by_declared_hardware_only(platform, lacks):
 @pytest.mark.parametrize(
     ("of", "lacks"),
     [
-        (cluster("n1"), {"two nodes", "three nodes", "subnet"}),
-        (cluster("n1", "n2"), {"three nodes", "subnet"}),
-        (THREE, {"subnet"}),
-        (replace(THREE, fabric=Fabric("n1", "", "topology"), no_fabric=""), set()),
+        (cluster("n1"), {"two nodes", "three nodes", "four nodes", "subnet"}),
+        (cluster("n1", "n2"), {"three nodes", "four nodes", "subnet"}),
+        (cluster("n1", "n2", "n3"), {"four nodes", "subnet"}),
+        (FOUR, {"subnet"}),
+        (replace(FOUR, fabric=Fabric("n1", "", "topology"), no_fabric=""), set()),
     ],
 )
 def test_the_hostfile_decides_needs_of_nodes_and_subnet(of, lacks):
-    assert absent(H200, of).keys() & {"two nodes", "three nodes", "subnet"} == lacks
+    assert absent(H200, of).keys() & {*NODES, "subnet"} == lacks
 
 
 def test_the_reason_names_what_is_not_declared():
@@ -98,6 +101,7 @@ def test_the_reason_names_what_is_not_declared():
         "the hostfile declares no storage that all nodes use at once",
         "the hostfile has no pair to measure",
         "the hostfile has no group of more than two nodes to measure",
+        "the hostfile has fewer than four nodes",
         "the hostfile names no node that scans the subnet, and no declared topology (fabric:)",
     }
     assert absent(with_gpus(count=1))["linked gpus"] == "the platform declares one GPU a node"
@@ -110,7 +114,7 @@ def test_the_reason_names_what_is_not_declared():
 NEW = Candidate("warp", "measures", ("gpus", "two nodes"))
 
 
-def outcome(platform, test=NEW, of=THREE, name="nightly"):
+def outcome(platform, test=NEW, of=FOUR, name="nightly"):
     """Why the test is not applicable, if so, and whether it is listed as not limited."""
     at = level(platform, of, name)
     return unmet(platform, at, (test,)).get(test.name), test.name in not_limited(
@@ -157,7 +161,7 @@ def test_a_demanded_subnet_scan_is_not_listed_as_not_limited():
 @pytest.mark.parametrize("platform", [H200, HOMELAB], ids=lambda platform: platform.name)
 def test_each_subject_removed_from_a_platform_file_is_listed(platform):
     """Each measurement and each expectation is removed in turn."""
-    at = level(platform, replace(THREE, fabric=Fabric("n1", "", "topology"), no_fabric=""))
+    at = level(platform, replace(FOUR, fabric=Fabric("n1", "", "topology"), no_fabric=""))
     for name in (*platform.measurements, *platform.expected):
         assert name in not_limited(without(platform, name), at, TESTS), name
 
@@ -171,7 +175,7 @@ def test_the_ladders_tests_have_known_needs_only():
 
 
 _TAKES = {
-    "pair": {"two nodes"}, "group": {"three nodes"}, "switch": {"subnet"},
+    "pair": {"two nodes"}, "group": {"three nodes", "four nodes"}, "switch": {"subnet"},
     "link": {"linked gpus"}, "nic": {"nics", "rdma", "ethernet"}, "adapter": {"rdma"},
     "gpu": {"gpus", "linked gpus", "nvidia gpus", "amd gpus"},
 }  # fmt: skip

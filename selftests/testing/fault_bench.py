@@ -89,4 +89,6 @@ OF_TRAINING = ("wrong-bit", "late-rank", "starved-loader", "nic-idle-in-training
 """Faults whose checks are in ``test_lab_train``."""
 # Of the fabric: they need a hostfile with leaves.
 OF_FABRIC = ("slow-leaf", "oversubscribed-uplinks", "poor-scaling", "no-adaptive-routing")
-OF_CLUSTER = (*OF_STORAGE, *OF_TRAINING, *OF_FABRIC)
+OF_CONGESTION = ("no-congestion-control",)
+"""Faults whose checks are in ``test_lab_congestion``."""
+OF_CLUSTER = (*OF_STORAGE, *OF_TRAINING, *OF_FABRIC, *OF_CONGESTION)

@@ -130,10 +130,10 @@ def test_what_a_gpu_of_transferbench_reaches_is_its_slowest_link():
 
 @pytest.mark.parametrize("name", [METAX, MI300X, TCPX, "h200", "connectx4-homelab"])
 def test_each_measurement_of_a_part_has_a_form(name):
-    """Scans of the subnet, diagnostics and replays, which judge no speed, have none."""
+    """Scans of the subnet, diagnostics, replays, and a pair beside a load have none."""
     platform = limits_of(name)
     for measurement, one in platform.measurements.items():
-        if one.scope == Scope.FABRIC or one.command in ("dcgmi", "replay"):
+        if one.scope == Scope.FABRIC or one.victims or one.command in ("dcgmi", "replay"):
             continue
         nodes = ("a",) if one.scope == Scope.NODE else ("a", "b")
         pairing = platform.paths(one)[0] if one.scope == Scope.PATH else None

@@ -147,7 +147,8 @@ def _apply_faults(
     # makes no difference.
     asked = [lab_faults.parse(text, list(by_name)) for text in texts]
     asked.sort(key=lambda one: one.name.endswith("-missing"))
-    leaves = {name: node["tree"]["leaf"] for name, node in by_name.items() if node["tree"]}
+    trees = {name: node["tree"] for name, node in by_name.items()}
+    leaves = {name: tree["leaf"] if tree else "" for name, tree in trees.items()}
     for name, node in by_name.items():
         own = [one for one in asked if name in {one.node, *fabric_faults.struck(one, leaves)}]
         fault_courses.apply_faults(node, own, lambda one, to: lab_faults.apply(one, to, platform))

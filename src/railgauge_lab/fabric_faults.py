@@ -27,11 +27,14 @@ def trees(groups: Mapping[str, Sequence[str]], nodes: Sequence[str]) -> dict[str
 
 
 def struck(fault: Fault, leaves: Mapping[str, str]) -> set[str]:
-    """Return the nodes whose descriptions a fault changes; ``leaves`` has the leaf of each."""
+    """Return the nodes whose descriptions a fault changes; ``leaves`` has the leaf of each.
+
+    Without leaves all nodes are at one switch.
+    """
     if fault.name not in NAMES:
         return {fault.node}
     own = leaves.get(fault.node)
-    return {n for n, leaf in leaves.items() if fault.name != SLOW_LEAF or leaf == own}
+    return {n for n, leaf in leaves.items() if fault.name not in _OF_A_LEAF or leaf == own}
 
 
 def slow_uplinks(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
@@ -46,6 +49,10 @@ def hash_flows(node: NodeFile, fault: Fault, _platform: PlatformFile) -> None:
     _tree(node, fault)["adaptive"] = False
 
 
+def no_congestion_control(node: NodeFile, _fault: Fault, _platform: PlatformFile) -> None:
+    node["controls_congestion"] = False
+
+
 def _tree(node: NodeFile, fault: Fault) -> dict[str, Any]:
     if not node["tree"]:
         raise inapplicable(fault, "the hostfile has no leaves: two groups or more with all nodes")
@@ -56,4 +63,6 @@ def _tree(node: NodeFile, fault: Fault) -> dict[str, Any]:
 _HEALTHY = {"uplinks": 1.0, "spines": 1.0, "adaptive": True}
 SLOW_LEAF = "slow-leaf"
 GRADED = frozenset({SLOW_LEAF, "oversubscribed-uplinks", "poor-scaling"})
-NAMES = GRADED | {"no-adaptive-routing"}
+NO_CONTROL = "no-congestion-control"
+NAMES = GRADED | {"no-adaptive-routing", NO_CONTROL}
+_OF_A_LEAF = (SLOW_LEAF, NO_CONTROL)

@@ -287,6 +287,10 @@ _FAULTS = {
         "the leaves hash each flow onto one of their uplinks, which some share while others idle",
         fabric_faults.hash_flows,
     ),
+    "no-congestion-control": _Kind(
+        "the switch of the node's leaf lets the traffic of other nodes fill its queues",
+        fabric_faults.no_congestion_control,
+    ),
     "irq-affinity": _Kind(
         "the interrupts of NIC DEVICE are served on the other NUMA node, which costs no bandwidth",
         soft.irq_affinity,

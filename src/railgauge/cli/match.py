@@ -62,7 +62,8 @@ def nodes_of(platform: Platform, measurement: Measurement, parsed: Parsed) -> tu
 def fits(platform: Platform, measurement: Measurement, parsed: Parsed) -> bool:
     """Whether ``parsed`` names its test and contradicts nothing of ``measurement``."""
     is_named = _IS_NAMED.get(measurement.tool, _always)
-    is_by_itself = not measurement.ladder  # a step says something beside the smallest one alone
+    # A step says something beside the smallest one alone, and a load names no victim.
+    is_by_itself = not (measurement.ladder or measurement.victims)
     contradictions = _contradictions(platform, measurement, parsed)
     return is_by_itself and is_named(measurement, parsed) and not any(contradictions)
 

@@ -339,6 +339,12 @@ class OtherThanAsked(ToolError):
     kind = "other-than-asked"
 
 
+class SlowLoad(ToolError):
+    """What loads the fabric while others are measured reached too little to show anything."""
+
+    kind = "slow-load"
+
+
 class DataCorrupted(ToolError):
     """The tool found that data did not arrive as it was sent: the hardware failed."""
 

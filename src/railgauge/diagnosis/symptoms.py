@@ -53,6 +53,7 @@ _BY_KIND: dict[type[errors.NoEvidence], Symptom] = {
     errors.DeviceMissing: Symptom.NO_DEVICE,
     **dict.fromkeys((errors.ToolError, errors.ToolFailed, errors.TransportError), Symptom.REFUSED),
     **dict.fromkeys((errors.CommandTimedOut, errors.ToolHangs), Symptom.HUNG),
+    errors.SlowLoad: Symptom.SLOW,
     errors.LaunchFailed: Symptom.NO_LAUNCH,
     errors.NameNotResolved: Symptom.UNRESOLVED,
     errors.RankDied: Symptom.DIED,

@@ -19,8 +19,9 @@ def held(asked: ToolRequest, said: Sequence[Transcript], outputs: Sequence[Parse
     """Return the reporting command's output, or all joined, if none contradicts the request.
 
     In the result, ``not_shown`` names the items that could not be compared, and ``problems`` also
-    holds the warnings of the other commands. Raises ``OtherThanAsked``, which names the requested
-    and the reported value of every item that disagrees.
+    holds the warnings of the other commands. Raises ``OtherThanAsked``, or another error of a claim
+    if all have another, which names the requested and the reported value of every item that
+    disagrees.
     """
     is_timed = stamp.takes_time(asked.found.values())
     sides = tuple(
@@ -36,7 +37,9 @@ def held(asked: ToolRequest, said: Sequence[Transcript], outputs: Sequence[Parse
     )
     claims = tool(asked.measurement.tool).claims(asked, sides)
     if denied := [one for one in claims if not one.agrees and _is_binding(asked, one)]:
-        raise OtherThanAsked(
+        kinds = {claim.error for claim in denied}
+        error = OtherThanAsked if OtherThanAsked in kinds else denied[0].error
+        raise error(
             "; ".join(map(str, denied)),
             where=f"{denied[0].node or said[0].node}: {program(said[0])}",
             remedy=next((one.remedy for one in denied if one.remedy), _BY_HAND),

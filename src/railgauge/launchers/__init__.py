@@ -23,7 +23,7 @@ _MODULES = {
 NAMES = tuple(_MODULES)
 PROGRAMS = ("mpirun", "mpiexec", "srun")
 # The tools whose ranks a launcher starts.
-LAUNCHED = ("ccl-tests", "mpi-bench", "train-bench")
+LAUNCHED = ("ccl-tests", "mpi-bench", "train-bench", "congestion")
 
 
 class Launcher(Protocol):

@@ -154,6 +154,10 @@ def _three_nodes(_: Platform, level: Level) -> str:
     return "" if level.groups else NO_GROUP
 
 
+def _four_nodes(_: Platform, level: Level) -> str:
+    return "" if level.victims else "the hostfile has fewer than four nodes"
+
+
 def no_scan(_: Platform, level: Level) -> str:
     """Return the reason why no node scans the subnet; empty if one does."""
     if level.scanners:
@@ -176,6 +180,7 @@ _OF_CLUSTER: Mapping[str, Callable[[Platform, Level], str]] = {
     "subnet": no_scan,
     "two nodes": _two_nodes,
     "three nodes": _three_nodes,
+    "four nodes": _four_nodes,
     "logins": _logins,
     "storage": _storage,
     "shared storage": _shared_storage,

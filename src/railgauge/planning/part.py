@@ -134,6 +134,7 @@ def _nodes_of(part: LevelPart, whole: Level) -> Level:
         turned=_turned(part, whole, rounds),
         groups=groups,
         steps={},
+        victims={},
         scanners=(),
         lacks_scan=False,
         part=part.what,
@@ -210,8 +211,10 @@ def _shard_of(part: LevelPart, whole: Level) -> Level:
         rounds=tuple(turn for turn in rounds if turn),
         turned=tuple(p for p in whole.turned if shares.of_pair(p, len(whole.rounds)) == own),
         groups={g: m for g, m in whole.groups.items() if shares.of_group(m) == own},
-        # The steps are compared with one another, so that one shard makes all of them.
+        # The steps are compared with one another, so that one shard makes all of them; so are the
+        # victims of all leaves.
         steps=whole.steps if shares.of_group(whole.nodes) == own else {},
+        victims=whole.victims if shares.of_group(whole.nodes) == own else {},
         scanners=tuple(node for node in whole.scanners if shares.of_node(node) == own),
         lacks_scan=whole.lacks_scan and not own,
         part=part.what,
@@ -284,7 +287,7 @@ def together_with(part: LevelPart, whole: Level) -> list[int]:
     for number, turn in enumerate((*whole.rounds, whole.turned)):
         for pair in turn:
             using[shares.of_pair(pair, number)].update(_ends(pair))
-    for nodes in (*whole.groups.values(), *([whole.nodes] if whole.steps else [])):
+    for nodes in (*whole.groups.values(), *([whole.nodes] if whole.steps or whole.victims else [])):
         using[shares.of_group(nodes)].update(nodes)
     own = using[part.shard - 1]
     return [i for i, nodes in enumerate(using, 1) if i != part.shard and own.isdisjoint(nodes)]

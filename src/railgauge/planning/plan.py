@@ -26,6 +26,7 @@ from railgauge.planning.pairing import (
 )
 from railgauge.planning.variables import environment
 from railgauge.planning.vendor import platform_stack
+from railgauge.planning.victims import with_victims
 from railgauge.tools import Setting, check_plannable, container_of, flow, root_reason, tool
 from railgauge.tools.declared import misdeclared
 
@@ -41,7 +42,8 @@ class Level:
     ``no_scan`` is then the reason that the hostfile gives. ``lacks_scan`` is true if the level
     requires a scan and the hostfile gives neither a node nor a reason. ``sample`` holds the nodes
     that are measured by themselves and in pairs; empty if these are all (``planning.sample``).
-    ``steps`` are the groups of a scaling ladder, which are compared with ``smallest``.
+    ``steps`` are the groups of a scaling ladder, which are compared with ``smallest``; ``victims``
+    are those in which two nodes are measured while the others load the fabric.
     ``part`` names the part of the level ``whole`` that this is, in words; empty for a whole one.
     ``nodes`` are then those whose facts it asks for, ``alone`` those it measures by themselves.
     """
@@ -59,6 +61,7 @@ class Level:
     sample: tuple[str, ...] = ()
     steps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     smallest: tuple[str, ...] = ()
+    victims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     part: str = ""
     alone: tuple[str, ...] = ()
     whole: Level | None = None
@@ -70,8 +73,8 @@ class Level:
 
     @property
     def collectives(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """The names and nodes of all groups and steps."""
-        return (*self.groups.items(), *self.steps.items())
+        """The names and nodes of all groups and steps, and of those with victims."""
+        return (*self.groups.items(), *self.steps.items(), *self.victims.items())
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -155,6 +158,7 @@ def level(
         sample=sample,
         steps=scaling.steps(nodes, under),
         smallest=scaling.smallest(nodes, under),
+        victims=with_victims(nodes, under),
     )
 
 
@@ -207,9 +211,14 @@ def each_place(measurement: Measurement, wanted: Level) -> Iterator[Place]:
     if measurement.scope == Scope.FABRIC:
         return iter(wanted.scanners)
     if measurement.scope == Scope.GROUP:
-        made = wanted.steps if measurement.ladder else wanted.groups
-        return (Group(name, nodes) for name, nodes in made.items())
+        return (Group(name, nodes) for name, nodes in _groups_of(measurement, wanted).items())
     return (pair for pairs in rounds_of(measurement, wanted) for pair in pairs)
+
+
+def _groups_of(measurement: Measurement, wanted: Level) -> Mapping[str, tuple[str, ...]]:
+    if measurement.ladder:
+        return wanted.steps
+    return wanted.victims if measurement.victims else wanted.groups
 
 
 def rounds_of(measurement: Measurement, wanted: Level) -> Rounds:

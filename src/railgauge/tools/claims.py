@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from railgauge.config.thresholds.model import Measurement, Platform
-from railgauge.core.errors import NoEvidence
+from railgauge.core.errors import NoEvidence, OtherThanAsked, ToolError
 from railgauge.core.model import Case, Parsed
 from railgauge.core.terms import Role
 from railgauge.facts import NodeFacts
@@ -34,7 +34,7 @@ class Claim:
     ``said`` is ``None`` if this version of the tool, or this output, does not show the item.
     ``node`` is the node whose output shows it, empty for the client. ``remedy`` is what to do if
     they disagree, empty if unknown. ``asks`` and ``says`` are the words before ``asked`` and
-    ``said``: an address is not asked for, but known.
+    ``said``: an address is not asked for, but known. ``error`` is what it then is.
     """
 
     item: str
@@ -45,6 +45,7 @@ class Claim:
     remedy: str = ""
     asks: str = "asked for"
     says: str = "the tool says"
+    error: type[ToolError] = OtherThanAsked
 
     def __str__(self) -> str:
         return f"{self.item}: {self.asks} {self.asked}, {self.says} {self.said}"
@@ -111,8 +112,8 @@ def long_enough(side: SideOutput, least_s: float, why: str) -> Iterator[Claim]:
         return
     words = (f"at least {least_s:.2f} s {why}", f"{side.lasted_s:.2f} s")
     fits = side.lasted_s >= least_s * (1 - _CLOCKS_APART)
-    about = {"asks": "what the tool says takes", "says": "its command took"}
-    yield Claim("time", *words, fits, side.node, **about)
+    asks, says = "what the tool says takes", "its command took"
+    yield Claim("time", *words, fits, side.node, asks=asks, says=says)
 
 
 # The clocks of nodes and control host differ by less than 0.05 %; the figures are rounded.

@@ -112,6 +112,7 @@ def describe(data: dict[str, Any], name: str, index: int, seed: int) -> dict[str
         "speed": 1.0,
         "slow_paths": {},
         "tree": None,
+        "controls_congestion": True,
         "figures": str(_FIGURES / data["figures"]),
         "cpupower": data["cpupower"],
         "devices": devices,

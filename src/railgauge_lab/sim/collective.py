@@ -11,6 +11,7 @@ import sys
 
 from . import (
     algorithms,
+    background,
     collective_faults,
     collective_json,
     collective_layout,
@@ -64,11 +65,11 @@ def run_job(tool: str, arguments: list[str], slots: Slots, environment: dict[str
     except CollectiveRefused as refusal:
         sys.stdout.write(str(refusal.args[0]))
         return int(refusal.args[1])
-    rows = _measure(job)
+    if not options["cycles"]:
+        return background.endless(job, screen, lambda cycle: _printed(job, _cycle(job, cycle)))
+    rows = [row for cycle in range(options["cycles"]) for row in _cycle(job, cycle)]
     job["out_of_bounds"] = collective_faults.out_of_bounds(job, rows)
-    for row in rows:
-        # The tests print a row in three parts, and the log of the calls comes between them.
-        screen.append(collective_log.calls(job, row["size"]).join(collective_layout.row(job, row)))
+    screen += _printed(job, rows)
     averages = [side[2] for row in rows for side in row["sides"]]
     average = sum(averages) / len(averages)
     screen += collective_layout.closing(job, average)
@@ -201,12 +202,15 @@ def _reduced(job: Job) -> list[str]:
     return ["#", f"# Reducing maxBytes to {most} due to memory limitation"]
 
 
-def _measure(job: Job) -> list[Row]:
-    options = job["run"]
+def _cycle(job: Job, cycle: int) -> list[Row]:
+    sizes = job["run"]["sizes"]
+    return [_row(job, size, cycle, index) for index, size in enumerate(sizes)]
+
+
+def _printed(job: Job, rows: list[Row]) -> list[str]:
+    """Return the printed rows; the log of the calls comes between the three parts of each."""
     return [
-        _row(job, size, cycle, index)
-        for cycle in range(options["cycles"])
-        for index, size in enumerate(options["sizes"])
+        collective_log.calls(job, row["size"]).join(collective_layout.row(job, row)) for row in rows
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from . import directions, figures, gpu_memory, hosts, layout, wire
+from . import background, directions, figures, gpu_memory, hosts, layout, wire
 from .counters import count_traffic, lost_per_gb, turn
 from .perftest_options import PerftestRefused, read_options
 
@@ -183,6 +183,7 @@ def _side(test: Test, node: Node, sizes: list[int], other: str) -> dict[str, Any
         "name": node["name"],
         "device": test["device"],
         "slow_paths": node["slow_paths"],
+        "switch": background.met(node),
         "lost_per_gb": device.get("lost_per_gb", 0),
         "shares": directions.shares(device),
         "sizes": sizes,
@@ -224,6 +225,7 @@ def _measure(
     key = f"{key} turn {turn(node, key)}"
     test["route"] = figures.route_share(mine, theirs)
     test["shares"] = mine["shares"], theirs["shares"]
+    test["load"] = background.cost(node, [mine["switch"], theirs["switch"]])
     healthy = _able(test, node, test["sizes"], theirs["device"], healthy=True)
     rows = [
         _row(test, node, size, figures.noise(node, key, size), able)
@@ -252,13 +254,13 @@ def _row(test: Test, node: Node, size: int, calm: float, able: list[list[float]]
     messages need no bandwidth.
     """
     kinds = zip(*able, strict=True)
-    route = test["route"]
+    route, (grows, keeps) = test["route"], test["load"]
     if test["kind"] == "lat":
         # A cause that lowers bandwidth raises latency by the same factor.
         times = [max(mine, theirs, clean / route) / calm for mine, theirs, clean in kinds]
-        return _latency_row(test, size, times)
+        return _latency_row(test, size, [one * by for one, by in zip(times, grows)])  # noqa: B905
     peak, average = (
-        calm * min(directions.perftest(test, (mine, theirs)), clean * route)
+        calm * keeps * min(directions.perftest(test, (mine, theirs)), clean * route)
         for mine, theirs, clean in kinds
     )
     if test["both_ways"]:

@@ -252,14 +252,15 @@ class _Reader:
             results=sections.results(entry.get("results")),
             together=entry.get("rails") == "together",
             loopback=basis_of(loopback) if loopback else None,
-            ladder=self._is_ladder(pointer, entry),
+            ladder=self._has_groups(pointer, entry, "ladder"),
+            victims=self._has_groups(pointer, entry, "victims"),
         )
 
-    def _is_ladder(self, pointer: str, entry: Mapping[str, Any]) -> bool:
-        is_ladder = entry.get("groups") == "ladder"
-        if is_ladder and entry.get("scope") != Scope.GROUP:
-            _refuse(self.path, f"${pointer}/groups", "only a measurement of groups has a ladder")
-        return is_ladder
+    def _has_groups(self, pointer: str, entry: Mapping[str, Any], kind: str) -> bool:
+        has = entry.get("groups") == kind
+        if has and entry.get("scope") != Scope.GROUP:
+            _refuse(self.path, f"${pointer}/groups", f"only a measurement of groups has a {kind}")
+        return has
 
     def _check_rails(self, pointer: str, entry: Mapping[str, Any]) -> None:
         """Refuse what cannot be told of rails that are measured at the same time."""

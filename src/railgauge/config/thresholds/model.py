@@ -170,7 +170,8 @@ class Measurement:
     ``scope`` is where it is made: on a pair and a pairing (``path``), on a ``pair``, in a ``node``,
     on a ``group``, or on the node that scans the subnet (``fabric``). It is made at the levels of
     ``extents``. ``together``: all rails of a pair are measured at once. ``loopback`` is why its
-    limits hold from a NIC to itself too. ``ladder``: its groups are steps of ``planning.scaling``.
+    limits hold from a NIC to itself too. Its groups are with ``ladder`` steps, and with ``victims``
+    those of ``planning.victims``.
     """
 
     name: str
@@ -193,6 +194,7 @@ class Measurement:
     together: bool = False
     loopback: Basis | None = None
     ladder: bool = False
+    victims: bool = False
 
     def asserted(
         self, per: str, size_bytes: int | None = None, swept: tuple[int, ...] | None = None
@@ -264,10 +266,9 @@ class Results:
 class FabricLimits:
     """Limits for a scan of the subnet.
 
-    ``most`` maps an error counter of a port to its highest value, or, with ``since``, to its
-    highest growth. ``bit_error_rate`` is the highest share of wrong bits on a link. ``since`` names
-    the measurement whose earlier scan is compared with this one. With ``per_switch`` each switch is
-    judged for its own cables, otherwise the subnet as a unit.
+    ``most`` maps an error counter of a port to its highest value, or, with ``since``, the name of
+    an earlier scan, to its highest growth. ``bit_error_rate`` is the highest share of wrong bits.
+    With ``per_switch`` each switch is judged for its own cables, otherwise the subnet as a unit.
     """
 
     basis: Basis
@@ -308,10 +309,7 @@ class GrowthLimit:
 
 @dataclass(frozen=True, slots=True)
 class KernelLog:
-    """That the nodes' kernel logs are judged at the end of a run, and why.
-
-    ``since_boot`` is why faults from before the run count too; ``None`` if they do not.
-    """
+    """Why the nodes' kernel logs are judged at the end of a run, and faults from before it too."""
 
     basis: Basis
     since_boot: Basis | None = None
@@ -330,8 +328,8 @@ class DeclaredLoose:
 class Platform:
     """A checked platform file. ``not_applicable`` maps a test's subject to the reason.
 
-    ``text`` is the file in the long form, which refers to no other file; a run keeps it.
-    ``devices`` are the names of the hostfile for devices that have others on some nodes.
+    ``text`` is the file in the long form. ``devices`` are the names of the hostfile for devices
+    that have others on some nodes.
     """
 
     name: str

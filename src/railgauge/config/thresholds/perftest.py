@@ -17,7 +17,7 @@ _MODULES = ("kernel_module", "boot_module")
 
 
 def with_perftest(platform: Platform, settings: PerftestSettings) -> Platform:
-    """Return the platform whose perftest measurements have the site's settings as options.
+    """Return the platform whose measurements with perftest have the site's settings as options.
 
     With ``dmabuf`` the nodes need DMA-BUF in place of a peer-memory module.
     """
@@ -27,7 +27,7 @@ def with_perftest(platform: Platform, settings: PerftestSettings) -> Platform:
 
 
 def _set(measurement: Measurement, settings: PerftestSettings) -> Measurement:
-    if measurement.tool != "perftest":
+    if measurement.tool not in ("perftest", "congestion"):
         return measurement
     given: dict[str, Any] = {
         one.name: value

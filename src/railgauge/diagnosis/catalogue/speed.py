@@ -204,6 +204,17 @@ KINDS: Mapping[str, Kind] = {
         action=CORRECT,
         effect=Effect(LOW, BETWEEN, SLOW),
     ),
+    "congestion-impact": Kind(
+        "the traffic of other nodes slows a pair that shares no node and no NIC with it",
+        "compare the switches and NICs with what was designed: congestion control (IB CC, or ECN"
+        " and DCQCN) on at both ends, PFC on the traffic's own class, service levels, adaptive"
+        " routing; counters of pause frames, xmit_wait and CNPs show where queues are long",
+        "derived: the fabric carries the full rate of all nodes at once, so that the rate of others"
+        " leaves a pair its own; GPCNeT (SC19) measures it in the same way",
+        severity=MAJOR,
+        action=CORRECT,
+        effect=Effect(LOW, BETWEEN, SLOW),
+    ),
     "poor-scaling": Kind(
         "parts alone are fast, but together they are far slower: nodes that serve or train a model,"
         " or all nodes in one collective whose halves are fine, or that is fine as a ring",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from railgauge.diagnosis.facts import (
     collectives,
+    congestion,
     control_host,
     devices,
     differences,
@@ -50,7 +51,7 @@ FACTS: tuple[CauseRule, ...] = (
     *training.RULES,
 )
 """What shows a cause by itself."""
-PAYLOAD: tuple[CauseRule, ...] = collectives.PAYLOAD
+PAYLOAD: tuple[CauseRule, ...] = (*collectives.PAYLOAD, congestion.slowed_pairs)
 """Which way the payload of collectives went, which a slow part may explain."""
 LAST: tuple[CauseRule, ...] = unmeasured.LAST
 """Tools that fail, where nothing else explains it."""

@@ -21,6 +21,8 @@ from railgauge.tools.ccl_tests.rows import CclRow, Figure, Side
 from railgauge.tools.ccl_tests.tables import CclReading, CclTable
 from railgauge.tools.collector import OutputCollector
 
+UNFINISHED = "no closing lines: the run did not finish"
+
 
 def check_tables(
     reading: CclReading, facts: Facts, text: str, collector: OutputCollector, *, has_said_why: bool
@@ -119,7 +121,7 @@ def _check_shape(reading: CclReading, facts: Facts, collector: OutputCollector) 
         _check_table(table, collector, is_elided=reading.is_elided)
     is_closed = any(table.is_closed for table in tables)
     if not is_closed and facts.argument_lines and any(table.rows for table in tables):
-        collector.error(ProblemKind.TRUNCATED, "no closing lines: the run did not finish")
+        collector.error(ProblemKind.TRUNCATED, UNFINISHED)
     elif not is_closed:
         message = "no closing lines: the text may be cut off"
         collector.warn(ProblemKind.NO_CLOSING_LINE, message)
