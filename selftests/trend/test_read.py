@@ -121,6 +121,19 @@ def test_lines_of_another_kind_of_evidence_are_left_out(tmp_path):
     assert "1 lines of measurements.jsonl are of another kind" in why(archive)[folder.name]
 
 
+def test_a_run_that_another_one_carries_on_is_no_night_of_its_own(tmp_path):
+    """The later run has taken its measurements over: twice the same is no level of two nights."""
+    first, second, apart = (f"2026010{day}-020000-alpha" for day in (1, 2, 3))
+    for run in (first, second, apart):
+        a_run(tmp_path, run)
+    (tmp_path / second / "earlier" / first).mkdir(parents=True)
+    archive = read(tmp_path)
+    assert [night.run_id for night in archive.nights] == [second, apart]
+    assert why(archive) == {
+        first: f"has measurements that {second} has as well, which carries them on"
+    }
+
+
 def test_folders_that_are_no_finished_run_are_reported(tmp_path):
     a_run(tmp_path, "20260101-020000-good")
     (a_run(tmp_path, "20260102-020000-going") / "verdict.json").unlink()
