@@ -396,12 +396,18 @@ def _topic(item: Item) -> str:
     if item["rung"] == 0:
         return "facts"
     if not part:
-        return f"collectives|{item['subject']}|serving"
+        kind = item["subject"].rpartition("_")[2]
+        return _APPLICATIONS.get(kind, f"collectives|{item['subject']}")
     if ">" in part:
         return "GPU link"
     if part.startswith("gpu"):
         return "GPU memory RDMA" if "-" in part else "bandwidth of"
     return "host memory paths"
+
+
+_APPLICATIONS = {
+    "serving": "serving", "training": "training", "replay": "training", "storage": "storage"
+}  # fmt: skip
 
 
 def _unknown_of(injection: Injection, verdict: Mapping[str, Any]) -> list[Mapping[str, Any]]:

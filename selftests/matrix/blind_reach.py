@@ -297,6 +297,12 @@ def _training(injection: Injection, item: Item, measurements: Measurements) -> b
     return measurement is not None and measurement.command == "train"
 
 
+def _uses(injection: Injection, item: Item, _measurements: object) -> bool:
+    """Counters grow, and a GPU gets hot, while the part is measured."""
+    parts = _parts(item["pairing"])
+    return bool(item["rung"] and item["ways"]) and (parts == [""] or injection.device in parts)
+
+
 def _storage(_injection: Injection, item: Item, _measurements: object) -> bool:
     return bool(item["subject"] == NODE_STORAGE)
 
@@ -319,6 +325,10 @@ _SHOWN: Mapping[str, Callable[[Injection, Item, Measurements], bool]] = {
     **dict.fromkeys(("tool-missing", "tool-silent", "tool-garbage"), _tool),
     **dict.fromkeys(("nic-idle", "tcp-fallback"), _collective),
     "high-ber": _traffic,
+    **dict.fromkeys(
+        ("congestion", "ecc-growth", "gpu-link-errors", "pcie-replays", "retransmits", "throttle"),
+        _uses,
+    ),
     "gpu-diagnostics": _diagnostic,
     "wrong-bit": _replay,
     **dict.fromkeys(("late-rank", "starved-loader", "nic-idle-in-training"), _training),

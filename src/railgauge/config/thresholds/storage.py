@@ -62,6 +62,11 @@ def _of_nodes(mounts: Mapping[str, StorageMount]) -> Measurement:
     )
 
 
+def is_of_storage(measurement: Measurement) -> bool:
+    """Return whether it measures the storage that a hostfile declares."""
+    return "mounts" in measurement.options
+
+
 def shared_paths(measurement: Measurement) -> tuple[str, ...]:
     """Return the shared paths that a measurement uses; a second one would slow both down."""
     mounts = measurement.options.get("mounts")
