@@ -105,6 +105,19 @@ def test_the_better_direction_is_read_from_the_line_or_its_limit(tmp_path, field
     assert [key.better for key in read(tmp_path).nights[0].values] == [better]
 
 
+def test_a_share_that_is_lost_counts_by_what_it_leaves(tmp_path):
+    """A loader that takes 0.3 % of a step in place of 0.2 % is no loss of a third."""
+    lost = {"metric": "load_share", "unit": "1", "better": "lower", "ceiling": 0.05}
+    late = {**lost, "metric": "step_p99", "values": [1.02], "ceiling": 1.5}
+    both = [{**LINE, **lost, "values": [0.002, 0.004, 0.0]}, {**LINE, **late}]
+    a_run(tmp_path, lines=both)
+    (night,) = read(tmp_path).nights
+    found = {key.metric: (key.better, value) for key, value in night.values.items()}
+    assert found == {"1 - load_share": ("higher", 0.998), "step_p99": ("lower", 1.02)}
+    limits = {key.metric: limit for key, limit in night.limits.items()}
+    assert limits == {"1 - load_share": pytest.approx(0.95), "step_p99": 1.5}
+
+
 @pytest.mark.parametrize("fields", [{}, {"better": "sideways"}, {"limit": "none yet: record only"}])
 def test_a_line_without_a_better_direction_has_no_trend(tmp_path, fields):
     bare = {name: value for name, value in LINE.items() if name != "better"}
