@@ -25,7 +25,7 @@ from typing import Any
 from blind_draw import DrawnRun, changes_figures, costs_speed
 from healthy_seeds import bench
 from healthy_seeds_lab import InProcessLab, using_lab
-from injections import Injection
+from injections import Injection, limits_of
 
 from railgauge.config.thresholds import Measurement
 from railgauge.config.thresholds.storage import GROUP_STORAGE, NODE_STORAGE
@@ -224,7 +224,7 @@ def _place(case: Case, size: int | None, placement: str | None) -> ItemPlace:
 
 def _by_name(drawn: DrawnRun, injection: Injection) -> Reach:
     shows = _SHOWN.get(injection.name, _fact)
-    measurements = _lab(drawn).platform.measurements
+    measurements = limits_of(drawn.platform).measurements
     planned = all(
         any(one.made_at(drawn.level) for name, one in measurements.items() if name.startswith(need))
         for need in _NEEDED.get(injection.name, ())
