@@ -134,7 +134,7 @@ def declare(project: Project, platform: str, needs: RunNeeds) -> None:
     """Write into the hostfile what the faults of a run need."""
     leaves = leaves_of(platform, needs.leaves)
     nodes = [node for members in leaves.values() for node in members]
-    of_leaves = {"nodes": nodes, "groups": {name: [*leaf] for name, leaf in leaves.items()}}
+    of_leaves = {"nodes": nodes, "groups": {name: ",".join(leaf) for name, leaf in leaves.items()}}
     _set(project, platform, {**needs.hostfile, **(of_leaves if leaves else {})})
 
 

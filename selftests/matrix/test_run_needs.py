@@ -13,6 +13,9 @@ from expected_causes import NEEDS, needs_of
 from fault_matrix import declare
 from injections import PLATFORMS, injections, limits_of, placed_for_matrix
 from testing.acceptance import make_project
+from testing.places import ROOT
+
+from railgauge.config import hostfile
 
 FABRIC = ("oversubscribed-uplinks", "poor-scaling", "slow-leaf")
 
@@ -32,12 +35,14 @@ def test_a_run_has_what_all_of_its_faults_need(tmp_path: Path) -> None:
     assert (needs.level, needs.leaves, needs.nodes) == ("signoff", 4, 8)
     project = make_project(tmp_path / "project")
     declare(project, "h200", needs)
-    hostfile = project.folder / "hostfiles" / "lab-h200.yaml"
-    written = yaml.safe_load(hostfile.read_text(encoding="utf-8"))
+    path = project.folder / "hostfiles" / "lab-h200.yaml"
+    written = yaml.safe_load(path.read_text(encoding="utf-8"))
     assert written["storage"].keys() == {"scratch", "pool"}
     assert written["become"] == "sudo -n"
-    assert written["groups"]["leaf04"] == ["h200-07", "h200-08"]
-    assert [node for leaf in written["groups"].values() for node in leaf] == written["nodes"]
+    assert written["groups"]["leaf04"] == "h200-07,h200-08"
+    assert ",".join(written["groups"].values()).split(",") == written["nodes"]
+    loaded = hostfile.load(path, schema_file=ROOT / "hostfiles" / "schema.json")
+    assert (len(loaded.groups), loaded.storage.keys()) == (4, {"scratch", "pool"})
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
