@@ -142,9 +142,7 @@ _POOL = {
     "fairness": 0.955, "together_write_mb_per_s": 2800, "together_read_mb_per_s": 4800,
 }  # fmt: skip
 _OF_POOL = RunNeeds({"storage": {"pool": _POOL}})
-_OF_LADDER = RunNeeds(
-    level="signoff", leaves=4, measurements=("scaling_all_reduce", "pair_all_reduce")
-)
+_OF_LADDER = RunNeeds(level="signoff", leaves=4, measurements=("scaling_all_reduce",))
 NEEDS: Mapping[str, RunNeeds] = {
     "become-refused": RunNeeds({"become": "sudo -n"}),
     "node-login": RunNeeds({"launch": "ssh"}),
