@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from railgauge.diagnosis.facts.storage import Check, corrupting
+from railgauge.diagnosis.facts.storage import BlockCheck, corrupting
 
 
-def checks(count: int) -> set[Check]:
+def checks(count: int) -> set[BlockCheck]:
     """Each node reads what the two nodes after it wrote, as ``fio`` has them do."""
     nodes = [f"n{number}" for number in range(count)]
     return {(nodes[(at + step) % count], nodes[at]) for at in range(count) for step in (1, 2)}

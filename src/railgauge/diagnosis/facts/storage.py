@@ -55,7 +55,7 @@ def shared_storage(context: Context) -> Iterator[CauseClaim]:
         yield from shared.slow()
 
 
-Check = tuple[str, str]
+BlockCheck = tuple[str, str]
 """The node that wrote a file, and the one that read it."""
 _ENDS = (0, 1)
 
@@ -99,7 +99,7 @@ class _SharedItem:
         return CauseClaim(cause, Where(node, self.name), says, (self.record,))
 
 
-def corrupting(nodes: Sequence[str], wrong: set[Check], every: set[Check]) -> list[str]:
+def corrupting(nodes: Sequence[str], wrong: set[BlockCheck], every: set[BlockCheck]) -> list[str]:
     """The nodes of which all files, or all that they read, are wrong, as others do not explain.
 
     Between two nodes that write wrong data one that reads both finds all of it wrong: what it finds
