@@ -21,7 +21,9 @@ from testing.diagnose_scenes import (
     record,
 )
 
+from railgauge.config.thresholds.storage import NODE_STORAGE, with_storage
 from railgauge.core.model import Outcome
+from railgauge.core.storage import StorageMount
 from railgauge.diagnosis import diagnose, diagnosed
 from railgauge.diagnosis.left_open.unknown import unknown
 from railgauge.diagnosis.left_open.unplanned import unplanned
@@ -50,6 +52,17 @@ def link(node, one, other):
 
 
 # --- behind a gate ---
+
+
+def test_training_and_storage_behind_a_gate_are_named_as_such():
+    down = fact("n2", "nic_present", "mlx5_0", "absent")
+    hidden = [blocked(record(5, name, "n2"), down) for name in (NODE_STORAGE, "node_training")]
+    found = findings([down, *hidden])
+    pool = StorageMount("/pool", "a contract", least={"write_mb_per_s": 1.0})
+    found = replace(found, platform=with_storage(found.platform, {"pool": pool}))
+    assert [str(one) for one in unknown(found, diagnosed(found))] == [
+        "unknown of n2: training, storage; blocked by nic-missing (n2, mlx5_0)"
+    ]
 
 
 def test_all_items_of_a_node_behind_one_gate_are_one_line():

@@ -227,12 +227,12 @@ def is_exact(injection: Injection, cause: Cause, injected: Iterable[Injection]) 
     if cause["cause"] in _DIFFERENCES and injection.is_named_by(cause):
         return True
     alike = [one for one in injected if one.cause == injection.cause == cause["cause"]]
-    nodes = {node for one in alike for node in _ends(one)}
+    nodes = {node for one in alike for node in one.nodes}
     if cause["cause"] in _DIFFERENCES and _is_group(cause, alike):
         return True
     devices = {one.device for one in alike if one.device}
     named = {part for part in cause["where"]["device"].split(",") if part}
-    if not _ends(injection) <= _nodes(cause) <= nodes or not alike:
+    if not injection.nodes <= _nodes(cause) <= nodes or not alike:
         return False
     if injection.cause in _SLOW and not injection.device:
         return not named or _has_one_nic(injection)
@@ -260,7 +260,7 @@ def _is_suspected(injection: Injection, cause: Cause) -> bool:
     if injection.peer and _names_path(injection, cause):
         return True
     parts, own = _parts(cause["where"]["device"]), _parts(injection.device)
-    return _ends(injection) <= _nodes(cause) and (not parts or not own or own <= parts)
+    return injection.nodes <= _nodes(cause) and (not parts or not own or own <= parts)
 
 
 def _names_path(injection: Injection, cause: Cause) -> bool:
@@ -275,10 +275,10 @@ def _is_straggler_of(injection: Injection, cause: Cause) -> bool:
     if cause["cause"] != STRAGGLER or not _nodes(cause) or injection.cause not in _SLOW:
         return False
     if injection.peer:
-        return _nodes(cause) == _ends(injection)
+        return _nodes(cause) == injection.nodes
     own, named = _parts(injection.device), _parts(cause["where"]["device"])
     uses_all = not named and "collectives" in cause["says"]
-    return _nodes(cause) == _ends(injection) and (not own or uses_all or bool(own & named))
+    return _nodes(cause) == injection.nodes and (not own or uses_all or bool(own & named))
 
 
 def _is_slowed_by_errors(injection: Injection, cause: Cause) -> bool:
@@ -292,10 +292,6 @@ def _is_slowed_by_errors(injection: Injection, cause: Cause) -> bool:
 
 def _parts(device: str) -> set[str]:
     return set(re.split(r"[,>|]|(?<=\d)-(?=[a-z])", device)) - {""}
-
-
-def _ends(injection: Injection) -> set[str]:
-    return {injection.node, injection.peer} - {""}
 
 
 def _nodes(cause: Cause) -> set[str]:
@@ -337,7 +333,7 @@ def _missed(
     if (line := _straggler(injection, studied.verdict)) and not studied.red_only_for(number):
         return Count.STRAGGLER, line
     for cause in wrong_causes(studied):
-        if _nodes(cause) & _ends(injection):
+        if _nodes(cause) & injection.nodes:
             return Count.MISNAMED, place(cause)
     return Count.SWALLOWED, f"{len(red)} items that can show it are red"
 
@@ -377,7 +373,7 @@ def _covers(injection: Injection, words: str, what: str) -> bool:
 def _unknown(injection: Injection, verdict: Mapping[str, Any], shown: Sequence[Item]) -> str:
     """The lines of ``unknown`` for the fault's node, if they cover all that could show it."""
     for cause in verdict["causes"]:
-        if cause["cause"] == _NO_ANSWER and _ends(injection) & _nodes(cause):
+        if cause["cause"] == _NO_ANSWER and injection.nodes & _nodes(cause):
             return place(cause)
     lines = [
         f"{', '.join(line['what'])}; {line['why']}"
@@ -400,7 +396,8 @@ def _topic(item: Item) -> str:
     if item["rung"] == 0:
         return "facts"
     if not part:
-        return f"collectives|{item['subject']}|serving"
+        kind = item["subject"].rpartition("_")[2]
+        return _APPLICATIONS.get(kind, f"collectives|{item['subject']}")
     if ">" in part:
         return "GPU link"
     if part.startswith("gpu"):
@@ -408,14 +405,19 @@ def _topic(item: Item) -> str:
     return "host memory paths"
 
 
+_APPLICATIONS = {
+    "serving": "serving", "training": "training", "replay": "training", "storage": "storage"
+}  # fmt: skip
+
+
 def _unknown_of(injection: Injection, verdict: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [
         line
         for line in verdict.get("unknown", ())
-        if _ends(injection) & set(unfolded(line["nodes"]))
+        if not injection.nodes or injection.nodes & set(unfolded(line["nodes"]))
     ]
 
 
 def _names(injection: Injection, line: str) -> bool:
     words = set(re.split(r"[^\w.-]+", line))
-    return any(node in words for node in _ends(injection))
+    return any(node in words for node in injection.nodes)

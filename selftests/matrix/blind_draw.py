@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from random import Random
 
-from expected_causes import ALL_CAUSES, DRAWN_LAST, PATH
+from expected_causes import ALL_CAUSES, NEEDS, PATH, SLOW_PARTS, needs_of
 from fault_matrix import ALL_AT_SMOKE
 from healthy_seeds_lab import InProcessLab
 from injections import (
@@ -19,10 +20,12 @@ from injections import (
     Injection,
     any_gpu,
     draw_inputs,
+    in_its_lab,
     injection_at,
     no_device,
 )
 
+from railgauge.config.thresholds.model import LEVELS
 from railgauge_lab import faults
 
 # Two nodes cannot tell which of them is slow, and each fault may take a node out of service. So
@@ -53,6 +56,22 @@ _OF_TWINS = frozenset({*_SWAPPED, "one-machine", "cloned-image"})
 # These faults take the LID from a NIC, so that no other one can have the same.
 _NO_LID = frozenset({"no-sm", "nic-missing", "port-down"})
 _NO_ANSWER = frozenset({"unreachable", "wrong-key", "host-key-changed", "node-stops"})
+# These faults are shown by facts and counters, and slow items down as well.
+_COST_SPEED = frozenset(
+    {
+        *("background-diagnostics", "cpu-steal", "gpu-clock", "high-ber", "link-rate", "mtu"),
+        *("nic-idle", "numa-balancing", "numad", "pcie-width", "power-cap", "retransmits"),
+        *("tcp-fallback", "throttle"),
+    }
+)
+
+
+def changes_figures(injection: Injection) -> bool:
+    return injection.name in SLOW_PARTS or injection.name == "corrupt"
+
+
+def costs_speed(injection: Injection) -> bool:
+    return changes_figures(injection) or injection.name in _COST_SPEED
 
 
 @dataclass(frozen=True)
@@ -93,7 +112,10 @@ class DrawnRun:
             *("--lab-nodes", str(self.nodes), "--lab-seed", str(self.lab_seed)),
             *(word for one in self.injected for word in ("--lab-fault", one.fault)),
         ]
-        return f"pytest {shlex.join(words)}"
+        needs = needs_of(one.name for one in self.injected)
+        leaves = {"groups": f"{needs.leaves} of two nodes"} if needs.leaves else {}
+        lines = json.dumps({**needs.hostfile, **leaves})
+        return f"pytest {shlex.join(words)}" + f", hostfile with {lines}" * (lines != "{}")
 
 
 def drawn(
@@ -101,7 +123,8 @@ def drawn(
 ) -> DrawnRun:
     """Run ``number`` of the study with this seed; it does not depend on other runs.
 
-    ``names`` are the faults to draw from; without them half of them are slow parts.
+    ``names`` are the faults to draw from; without them half of them are slow parts. The run has
+    the level and the nodes that its faults need.
     """
     random = Random(f"{seed} {number}")
     platform = random.choice(tuple(platforms or NODES))
@@ -115,7 +138,9 @@ def drawn(
             injected.append(injection)
         if len(injected) == wanted:
             break
-    return DrawnRun(number, platform, count, lab_seed, level, tuple(injected))
+    needs = needs_of(injection.name for injection in injected)
+    level = max(level, needs.level, key=LEVELS.index)
+    return DrawnRun(number, platform, max(count, needs.nodes), lab_seed, level, tuple(injected))
 
 
 @cache
@@ -125,11 +150,9 @@ def _names(platform: str, count: int) -> tuple[str, ...]:
 
 
 def _injections(inputs: DrawInputs, only: Sequence[str]) -> Iterator[Injection]:
-    drawn = [name for name in sorted(ALL_CAUSES) if name not in DRAWN_LAST]
-    slow = [name for name in drawn if name.startswith("slow-")]
-    others = [name for name in drawn if name not in slow and name in faults.NAMES]
+    others = sorted(ALL_CAUSES.keys() - set(SLOW_PARTS))
     for _ in range(_TRIES):
-        some = only or (slow if inputs.random.random() < _SLOW_SHARE else others)
+        some = only or (SLOW_PARTS if inputs.random.random() < _SLOW_SHARE else others)
         name = inputs.random.choice(some)
         if injection := _somewhere(inputs, name):
             yield injection
@@ -137,13 +160,13 @@ def _injections(inputs: DrawInputs, only: Sequence[str]) -> Iterator[Injection]:
 
 def _somewhere(inputs: DrawInputs, name: str) -> Injection | None:
     """A fault on any node and device, measured or not; ``None`` if there is no such device."""
-    random = inputs.random
+    inputs, random = in_its_lab(inputs, name), inputs.random
     node = random.choice(inputs.nodes)
     choice = _ANYWHERE.get(name, DEVICES.get(name, no_device))(inputs)
     peer = random.choice([other for other in inputs.nodes if other != node]) if name == PATH else ""
     graded = faults.graded(name) and random.random() >= _DEFAULT_SHARE
     tail = f"={random.choice(SEVERITIES)}%" if graded else ""
-    if (name in _COMING or name.startswith("slow-")) and random.random() < _COURSE_SHARE:
+    if (name in _COMING or name in SLOW_PARTS) and random.random() < _COURSE_SHARE:
         course = random.choice(_COURSES)
         if injection := injection_at(inputs, name, node, choice, peer=peer, tail=tail + course):
             return injection
@@ -165,6 +188,9 @@ def _clash(one: Injection, other: Injection) -> bool:
     """Whether one fault hides or undoes the other, so that no measurement could separate them."""
     names = {one.name, other.name}
     devices = {_device(one), _device(other)}
+    if any(NEEDS[name].leaves for name in names & NEEDS.keys()):
+        # whatever slows a node slows the step of all nodes
+        return all(one.needs.leaves or costs_speed(one) for one in (one, other))
     if one.node != other.node:
         swapped = len(names) == 1 and names <= _SWAPPED and one.device == other.device
         ends = {one.node, _device(one)} == {other.node, _device(other)}

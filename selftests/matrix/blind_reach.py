@@ -22,14 +22,17 @@ from enum import Enum
 from functools import cache, partial
 from typing import Any
 
-from blind_draw import DrawnRun
+from blind_draw import DrawnRun, changes_figures, costs_speed
+from expected_causes import OF_LADDER, OF_VICTIMS
 from healthy_seeds import bench
 from healthy_seeds_lab import InProcessLab, using_lab
-from injections import Injection
+from injections import Injection, limits_of
 
 from railgauge.config.thresholds import Measurement
+from railgauge.config.thresholds.storage import GROUP_STORAGE, NODE_STORAGE
 from railgauge.core.errors import DataCorrupted, NoEvidence
 from railgauge.core.model import Case, Judgement, Outcome
+from railgauge.core.naming import unfolded
 from railgauge.core.terms import Flow
 from railgauge.tools import flow
 from railgauge.tools.metric import LOWER
@@ -101,23 +104,6 @@ def _shows(places: frozenset[ItemPlace]) -> Callable[[Item], bool]:
     return lambda item: place_of(item) in places
 
 
-def changes_figures(injection: Injection) -> bool:
-    return injection.name.startswith("slow-") or injection.name == "corrupt"
-
-
-# These faults are shown by facts and counters, and slow items down as well.
-_COST_SPEED = frozenset(
-    {
-        *("background-diagnostics", "gpu-clock", "high-ber", "link-rate", "mtu", "nic-idle"),
-        *("numa-balancing", "numad", "pcie-width", "power-cap", "tcp-fallback"),
-    }
-)
-
-
-def _costs_speed(injection: Injection) -> bool:
-    return changes_figures(injection) or injection.name in _COST_SPEED
-
-
 def is_intermittent(injection: Injection) -> bool:
     """Whether the fault may not act; a node that stops late may have nothing left to run."""
     return "," in injection.fault or injection.name == "node-stops"
@@ -180,7 +166,7 @@ def _acts(drawn: DrawnRun, injection: Injection) -> Callable[[Item], bool]:
     """
     if injection.name == "corrupt":
         return lambda _item: True
-    others = [one for one in drawn.injected if one is not injection and _costs_speed(one)]
+    others = [one for one in drawn.injected if one is not injection and costs_speed(one)]
     without = cache(partial(_figures, drawn, *(one.fault for one in others)))
 
     def acts(item: Item) -> bool:
@@ -239,20 +225,35 @@ def _place(case: Case, size: int | None, placement: str | None) -> ItemPlace:
 
 def _by_name(drawn: DrawnRun, injection: Injection) -> Reach:
     shows = _SHOWN.get(injection.name, _fact)
-    measurements = _lab(drawn).platform.measurements
-    needed = _NEEDED.get(injection.name, "")
-    planned = any(
-        name.startswith(needed) and one.made_at(drawn.level) for name, one in measurements.items()
+    measurements = limits_of(drawn.platform).measurements
+    planned = all(
+        any(one.made_at(drawn.level) for name, one in measurements.items() if name.startswith(need))
+        for need in _NEEDED.get(injection.name, ())
     )
+    lost = re.search(r"=([0-9.]+)%", injection.fault)
+    is_below = lost and float(lost[1]) < LEAST_LOST.get(injection.name, 0)
+    below = Visibility.BELOW if is_below else Visibility.LIMITS
+    own = {*unfolded(injection.node)}
     return Reach(
-        Visibility.LIMITS if planned else Visibility.NOWHERE,
-        lambda item: injection.node in item["nodes"] and shows(injection, item, measurements),
+        below if planned else Visibility.NOWHERE,
+        lambda item: own <= {*item["nodes"]} and shows(injection, item, measurements),
     )
 
 
-_DIAGNOSTIC = "gpu_diagnostic"
+# What must be lost, in percent, for a limit to be missed: of storage what its hostfile says, of the
+# ladder what is below the floor of ``scaling``.
+LEAST_LOST = {
+    **dict.fromkeys(("slow-storage", "slow-client"), 5),
+    **dict.fromkeys(OF_LADDER, 8),
+}
+_DIAGNOSTIC, _LADDER, _VICTIMS = "gpu_diagnostic", "scaling_all_reduce", "group_congestion"
 # These faults show in no other measurement, which not every level makes.
-_NEEDED = {"gpu-diagnostics": _DIAGNOSTIC, "nic-idle-in-training": "pair_training"}
+_NEEDED = {
+    "gpu-diagnostics": (_DIAGNOSTIC,),
+    "nic-idle-in-training": ("pair_training",),
+    **dict.fromkeys(OF_LADDER, (_LADDER,)),
+    OF_VICTIMS: (_VICTIMS,),
+}
 
 
 Measurements = Mapping[str, Measurement]
@@ -298,6 +299,29 @@ def _training(injection: Injection, item: Item, measurements: Measurements) -> b
     return measurement is not None and measurement.command == "train"
 
 
+def _uses(injection: Injection, item: Item, _measurements: object) -> bool:
+    """Counters grow, and a GPU gets hot, while the part is measured."""
+    parts = _parts(item["pairing"])
+    return bool(item["rung"] and item["ways"]) and (parts == [""] or injection.device in parts)
+
+
+def _storage(_injection: Injection, item: Item, _measurements: object) -> bool:
+    return bool(item["subject"] == NODE_STORAGE)
+
+
+def _shared_storage(_injection: Injection, item: Item, _measurements: object) -> bool:
+    return bool(item["subject"] == GROUP_STORAGE)
+
+
+def _whole_ladder(injection: Injection, item: Item, _measurements: object) -> bool:
+    """The step of all nodes alone needs all uplinks of a leaf."""
+    return bool(item["subject"] == _LADDER and len(item["nodes"]) == injection.needs.nodes)
+
+
+def _victims(_injection: Injection, item: Item, _measurements: object) -> bool:
+    return bool(item["subject"] == _VICTIMS)
+
+
 def _parts(pairing: str) -> list[str]:
     return re.split(r"[>,]|(?<=\d)-(?=[a-z])", pairing)
 
@@ -307,7 +331,15 @@ _SHOWN: Mapping[str, Callable[[Injection, Item, Measurements], bool]] = {
     **dict.fromkeys(("tool-missing", "tool-silent", "tool-garbage"), _tool),
     **dict.fromkeys(("nic-idle", "tcp-fallback"), _collective),
     "high-ber": _traffic,
+    **dict.fromkeys(
+        ("congestion", "ecc-growth", "gpu-link-errors", "pcie-replays", "retransmits", "throttle"),
+        _uses,
+    ),
     "gpu-diagnostics": _diagnostic,
     "wrong-bit": _replay,
     **dict.fromkeys(("late-rank", "starved-loader", "nic-idle-in-training"), _training),
+    "slow-storage": _storage,
+    **dict.fromkeys(("slow-client", "storage-corruption"), _shared_storage),
+    **dict.fromkeys(OF_LADDER, _whole_ladder),
+    OF_VICTIMS: _victims,
 }

@@ -1,6 +1,7 @@
 """The blind study: random faults in random labs, and what the suite says of each.
 
-    python selftests/matrix/blind_study.py [--runs N] [--seed S] [--level L] [--page FILE]
+    python selftests/matrix/blind_study.py [--runs N] [--seed S] [--level L] [--fault F]…
+        [--page FILE]
 
 Draws platform, size, one to three faults, severities, places and seeds, runs the ladder through the
 command line, and counts by the rules of ``blind_count``. The seed is another one each time and is
@@ -41,6 +42,7 @@ from blind_count import (
 )
 from blind_draw import DrawnRun, drawn
 from blind_reach import reach
+from expected_causes import ALL_CAUSES
 from fault_matrix import run_with_faults
 from injections import PLATFORMS
 
@@ -66,7 +68,9 @@ class Outcome:
 
 def one(number: int, options: Any) -> Outcome:
     """Draw a run, execute it and count its faults; runs in a separate process."""
-    run = drawn(options.seed, number, options.level, options.platform)
+    run = drawn(options.seed, number, options.level, options.platform, options.fault)
+    if not run.injected:  # the platform has none of the faults that were asked for
+        return Outcome(run)
     run = replace(run, confirm=options.confirm)
     reaches = tuple(reach(run, injection) for injection in run.injected)
     started = time.monotonic()
@@ -216,6 +220,7 @@ def page(outcomes: Sequence[Outcome], options: Any) -> str:
         seed=options.seed,
         level=f"{options.level}{' with --confirm' * options.confirm}",
         runs=total.runs,
+        drawn_from=f"Drawn are {', '.join(options.fault)}." if options.fault else _ALL_FAULTS,
         again=_AGAIN * options.recount,
         faults=sum(total.counts.values()),
         measured=total.measured,
@@ -277,6 +282,8 @@ def misses(outcomes: Sequence[Outcome]) -> Iterator[str]:
             yield from lines
 
 
+_ALL_FAULTS = """Half of the faults are slow parts, the rest is drawn from all other faults of the
+lab. A run has the level, the leaves and the storage that its faults need."""
 _AGAIN = """ Causes and counts were made anew from the evidence of the runs."""
 
 _PAGE = """# The blind study
@@ -285,8 +292,7 @@ What the suite says of faults that nobody chose. Made by `make blind` (seed {see
 evidence simulated): {runs} runs of the embedded lab with one to three faults each, {faults} faults.
 Platform, number of nodes, faults, severities (from 1 to 20 %, or the fault's default), nodes,
 devices and seeds are random, with at least two nodes more than faults. Some faults come and go or
-begin during the run. Half of the faults are slow parts, the rest is drawn from all other faults of
-the lab.{again}
+begin during the run. {drawn_from}{again}
 
 Of {measured} faults that were measured, {exact} were named exactly; {wrong}. Goals that are missed:
 
@@ -340,6 +346,10 @@ def _options(arguments: Sequence[str] | None) -> Any:
     parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1_000_000))
     parser.add_argument("--level", default="smoke", choices=("smoke", "nightly", "signoff"))
     parser.add_argument("--platform", action="append", choices=PLATFORMS, default=[])
+    parser.add_argument(
+        "--fault", action="append", choices=sorted(ALL_CAUSES), default=[],
+        help="draw from these faults alone; may be repeated",
+    )  # fmt: skip
     parser.add_argument("--confirm", action="store_true", help="measure suspects again")
     parser.add_argument("--jobs", type=int, default=2, help="runs at once (2)")
     parser.add_argument("--page", type=Path, help="write the study as a page")

@@ -1,4 +1,12 @@
-"""The faults of the lab, the cause that each must have, and what is special about some."""
+"""The faults of the lab, the cause that each must have, and what its run needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from railgauge.config.thresholds.model import LEVELS
 
 CAUSES = {
     "unreachable": "node-unreachable",
@@ -40,6 +48,12 @@ CAUSES = {
     "wrong-bit": "data-corruption",
     "late-rank": "late-rank",
     "starved-loader": "starved-loader",
+    "nic-idle-in-training": "nic-idle",
+    "slow-leaf": "slow-leaf",
+    "oversubscribed-uplinks": "oversubscribed-uplinks",
+    "no-adaptive-routing": "oversubscribed-uplinks",
+    "no-congestion-control": "congestion-impact",
+    "poor-scaling": "poor-scaling",
     "remap-failed": "gpu-memory-errors",
     "ecc-off": "gpu-ecc-off",
     "power-cap": "gpu-power-capped",
@@ -88,69 +102,80 @@ CAUSES = {
     "boost-off": "cpu-governor",
     "guid-unset": "guid-unset",
 }
-# 80 % of what the disks of the lab deliver.
-STORAGE = """\
-storage:
-  scratch: {path: /scratch, basis: "80 % of the data sheet of its disk", write_mb_per_s: 3200,
-    size_mib: 64, read_mb_per_s: 5400, random_write_iops: 144000, random_read_iops: 800000}
-"""
+
+
+@dataclass(frozen=True)
+class RunNeeds:
+    """What a run needs beside the lab's hostfile and level smoke, so that its faults show.
+
+    ``hostfile`` are keys of the hostfile; ``leaves`` is the number of leaves, of two nodes each.
+    ``measurements`` show the fault: a platform without them cannot have it, and where the level is
+    not smoke, the matrix makes these alone.
+    """
+
+    hostfile: Mapping[str, Any] = field(default_factory=dict)
+    level: str = "smoke"
+    leaves: int = 0
+    measurements: tuple[str, ...] = ()
+
+    @property
+    def nodes(self) -> int:
+        return 2 * self.leaves
+
+    def beside(self, other: RunNeeds) -> RunNeeds:
+        """What a run with the faults of both needs."""
+        storage = {**self.hostfile.get("storage", {}), **other.hostfile.get("storage", {})}
+        return RunNeeds(
+            {**self.hostfile, **other.hostfile, **({"storage": storage} if storage else {})},
+            max(self.level, other.level, key=LEVELS.index),
+            max(self.leaves, other.leaves),
+            tuple(dict.fromkeys((*self.measurements, *other.measurements))),
+        )
+
+
+_SHEET = "95 % of the data sheet of its disk"
+_SCRATCH = {
+    "path": "/scratch", "basis": _SHEET, "size_mib": 64, "write_mb_per_s": 3800,
+    "read_mb_per_s": 6460, "random_write_iops": 171_000, "random_read_iops": 950_000,
+}  # fmt: skip
 # The mean of three nodes or more, one of which is at half its speed, is above its limit.
-SHARED_STORAGE = """\
-storage:
-  pool: {path: /pool, shared: true, basis: "80 % of the data sheet of its disk", seconds: 1,
-    size_mib: 64, fairness: 0.8, together_write_mb_per_s: 2800, together_read_mb_per_s: 4800}
-"""
-# Lines of the hostfile without which these faults do not show.
-OF_HOSTFILE = {
-    "become-refused": "become: sudo -n\n",
-    "node-login": "launch: ssh\n",
-    "slow-storage": STORAGE,
-    **dict.fromkeys(("slow-client", "storage-corruption"), SHARED_STORAGE),
+_POOL = {
+    "path": "/pool", "shared": True, "basis": _SHEET, "seconds": 1, "size_mib": 64,
+    "fairness": 0.955, "together_write_mb_per_s": 2800, "together_read_mb_per_s": 4800,
+}  # fmt: skip
+_OF_POOL = RunNeeds({"storage": {"pool": _POOL}})
+OF_LADDER = ("slow-leaf", "oversubscribed-uplinks", "poor-scaling", "no-adaptive-routing")
+OF_VICTIMS = "no-congestion-control"
+NEEDS: Mapping[str, RunNeeds] = {
+    "become-refused": RunNeeds({"become": "sudo -n"}),
+    "node-login": RunNeeds({"launch": "ssh"}),
+    "slow-storage": RunNeeds({"storage": {"scratch": _SCRATCH}}),
+    **dict.fromkeys(("slow-client", "storage-corruption"), _OF_POOL),
+    "nic-idle-in-training": RunNeeds(
+        level="nightly", measurements=("node_training", "pair_training", "pair_all_reduce")
+    ),
+    **dict.fromkeys(
+        OF_LADDER, RunNeeds(level="signoff", leaves=4, measurements=("scaling_all_reduce",))
+    ),
+    OF_VICTIMS: RunNeeds(level="signoff", leaves=4, measurements=("group_congestion",)),
 }
-# Drawn after all others, which so keep their places on the page of the matrix. The study of unknown
-# faults leaves them out, because its page is of runs that were drawn without them.
-OF_ACCESS = frozenset({"gpu-hidden", "become-refused", "node-login"})
-# Likewise, and drawn after those.
-OF_KERNEL = frozenset(
-    {"gpu-xid", "gpu-ras", "pcie-errors", "link-flap", "out-of-memory", "kernel-log-denied",
-     "kernel-log-lost"}
-)  # fmt: skip
-# Likewise, and drawn after those.
-OF_LOAD = frozenset({"throttle"})
-# Likewise, and drawn after those.
-OF_COUNTERS = frozenset(
-    {"ecc-growth", "gpu-link-errors", "pcie-replays", "retransmits", "congestion"}
-)
-# Likewise, and drawn after those.
-OF_GUESTS = frozenset({"cpu-steal"})
-# Likewise, and drawn after those.
-OF_CPUS = frozenset({"boost-off"})
-# Likewise, and drawn after those.
-OF_GUIDS = frozenset({"guid-unset"})
-# Likewise, and drawn after those.
-OF_FIRST_DAY = frozenset({"name-unresolved", "logged-before"})
-# Likewise, and drawn after those.
-OF_TRAINING = frozenset({"wrong-bit", "late-rank", "starved-loader", "nic-idle-in-training"})
-# Drawn after those.
-OF_STORAGE = frozenset({"nvme-degraded", "slow-storage", "slow-client", "storage-corruption"})
-DRAWN_LAST = (
-    OF_ACCESS
-    | OF_KERNEL
-    | OF_LOAD
-    | OF_COUNTERS
-    | OF_GUESTS
-    | OF_CPUS
-    | OF_GUIDS
-    | OF_FIRST_DAY
-    | OF_TRAINING
-    | OF_STORAGE
-)
+
+
+def needs_of(faults: Iterable[str]) -> RunNeeds:
+    """What a run with these faults needs."""
+    found = RunNeeds()
+    for name in faults:
+        found = found.beside(NEEDS.get(name, RunNeeds()))
+    return found
+
+
 # includes the faults that the matrix leaves out
 ALL_CAUSES = CAUSES | {
     "slow-pcie-path": "slow-pcie-path",
     "gpu-diagnostics": "gpu-diagnostic-failed",
-    "nic-idle-in-training": "nic-idle",
 }
+# These are faults of parts of nodes, whose figures the model of slow parts explains.
+SLOW_PARTS = tuple(n for n in sorted(ALL_CAUSES) if n.startswith("slow-") and n not in NEEDS)
 PATH = "slow-path"
 TUNING, TUNING_CAUSE = "no-tuning", "collective-tuning-missing"
 # These faults prevent measurements, so nothing fails and the run is incomplete.
@@ -162,19 +187,5 @@ INCOMPLETE = frozenset(
 # These causes blame no node: they list each value with its nodes.
 DIFFERENCES = frozenset({"nodes-differ", "firmware-mismatch"})
 # Tools that hang or flood run into time limits, which the end-to-end selftests cover. Level smoke
-# has one pairing per NIC, which cannot separate a GPU from its path to the NIC, no diagnostics, and
-# no training between nodes.
-# Those of a fabric need a sign-off, most of them leaves too: endtoend/test_scaling_runs.py and
-# endtoend/test_congestion_runs.py have them.
-OF_FABRIC = frozenset(
-    {
-        "slow-leaf",
-        "oversubscribed-uplinks",
-        "poor-scaling",
-        "no-adaptive-routing",
-        "no-congestion-control",
-    }
-)
-LEFT_OUT = OF_FABRIC | {
-    *("tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagnostics", "nic-idle-in-training"),
-}
+# has one pairing per NIC, which cannot separate a GPU from its path to the NIC, and no diagnostics.
+LEFT_OUT = frozenset({"tool-hangs", "tool-floods", "slow-pcie-path", "gpu-diagnostics"})

@@ -2,8 +2,9 @@
 
     python selftests/matrix/fault_matrix.py [--platform P]… [--fault F]… [--jobs N] [--page FILE]
 
-Each fault is one run of the ladder at level smoke; all of them take a quarter of an hour on two
-cores. ``--page`` writes them as a table. The exit code is 1 if a fault was not named as expected.
+Each fault is one run of the ladder at level smoke; one that no smoke shows is a run at a higher
+level, of what shows it. All of them take half an hour on two cores. ``--page`` writes them as a
+table. The exit code is 1 if a fault was not named as expected.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from expected_causes import CAUSES, OF_HOSTFILE, TUNING
+import yaml
+from expected_causes import CAUSES, TUNING, RunNeeds, needs_of
 from injections import (
     NODES,
     PLATFORMS,
@@ -27,8 +29,10 @@ from injections import (
     pairs_of,
     placed_for_matrix,
 )
+from lab_cluster import leaves_of
 from testing import prepared
 from testing.acceptance import BARE, Project, environment, make_project
+from testing.fewer import measuring
 
 TIME_LIMIT_S = 600.0
 _LAB = "hostfiles/lab-{}.yaml"
@@ -82,17 +86,20 @@ ALL_AT_SMOKE = ("--level", "smoke", "--rounds", "2")
 def run_with_faults(
     injected: Sequence[Injection], seed: int, folder: Path, *more: str, nodes: int | None = None
 ) -> Result:
-    """Run the ladder against a lab with these faults, in a separate project folder."""
+    """Run the ladder against a lab with these faults, in a separate project folder.
+
+    Without a ``--level`` in ``more`` it is the smallest run that shows them.
+    """
     project = make_project(folder)
     platform = injected[0].platform
-    count = len(NODES[platform]) if nodes is None else nodes
+    needs = needs_of(injection.name for injection in injected)
+    count = max(len(NODES[platform]) if nodes is None else nodes, needs.nodes)
     if any(injection.name == TUNING for injection in injected):
         _untune(project, platform)
-    for line in (OF_HOSTFILE.get(injection.name, "") for injection in injected):
-        _add(project, platform, line)
+    declare(project, platform, needs)
     options = [
         *("--hostfile", _LAB.format(platform), "-q"),
-        *(() if "--level" in more else ALL_AT_SMOKE),
+        *(() if "--level" in more else _smallest(project, platform, needs)),
         *("--lab-nodes", str(count), "--lab-seed", str(seed)),
         *(*BARE, "-p", "no:hypothesispytest"),  # not used here
         *(
@@ -108,18 +115,34 @@ def run_with_faults(
     return _read(tuple(injected), project.folder / "reports" / "latest", done.stdout + done.stderr)
 
 
+def _smallest(project: Project, platform: str, needs: RunNeeds) -> Sequence[str]:
+    """The options of the smallest run; above smoke it makes only what shows its faults."""
+    if needs.level == "smoke":
+        return ALL_AT_SMOKE
+    measuring(platform, *needs.measurements)(project)
+    return ("--level", needs.level, "--rounds", "2")
+
+
 def _untune(project: Project, platform: str) -> None:
     """Set all variables of the platform file to empty values in the hostfile."""
     path = project.folder / "thresholds" / f"{platform}.json"
     names = json.loads(path.read_text(encoding="utf-8"))["environment"]["variables"]
-    emptied = ", ".join(f'{name}: ""' for name in names)
-    _add(project, platform, f"environment: {{{emptied}}}\n")
+    _set(project, platform, {"environment": dict.fromkeys(names, "")})
 
 
-def _add(project: Project, platform: str, line: str) -> None:
-    """Append a line to the hostfile."""
-    with (project.folder / _LAB.format(platform)).open("a", encoding="utf-8") as hostfile:
-        hostfile.write(line)
+def declare(project: Project, platform: str, needs: RunNeeds) -> None:
+    """Write into the hostfile what the faults of a run need."""
+    leaves = leaves_of(platform, needs.leaves)
+    nodes = [node for members in leaves.values() for node in members]
+    of_leaves = {"nodes": nodes, "groups": {name: ",".join(leaf) for name, leaf in leaves.items()}}
+    _set(project, platform, {**needs.hostfile, **(of_leaves if leaves else {})})
+
+
+def _set(project: Project, platform: str, keys: Mapping[str, Any]) -> None:
+    """Set keys of the lab's hostfile."""
+    path = project.folder / _LAB.format(platform)
+    document = yaml.safe_load(path.read_text(encoding="utf-8")) | keys
+    path.write_text(yaml.safe_dump(document), encoding="utf-8")
 
 
 def _read(injected: tuple[Injection, ...], folder: Path, output: str) -> Result:
@@ -222,9 +245,9 @@ _HEAD = """# The fault matrix
 
 What a run reports for each fault of the embedded lab, on a random node and device: the tests that
 failed or ended in an error (with the number of items), the verdict, and the causes. Generated by
-`make matrix` (seed {seed}, level smoke, evidence simulated); a selftest runs a part of it.
-`irq-affinity` is a fault that must not be blamed. Items that were blocked by a lower rung are not
-counted."""
+`make matrix` (seed {seed}, level smoke where that shows the fault, evidence simulated); a selftest
+runs a part of it. `irq-affinity` is a fault that must not be blamed. Items that were blocked by a
+lower rung are not counted."""
 _COLUMNS = "| fault | red tests | verdict | cause, node, device |\n| --- | --- | --- | --- |"
 
 if __name__ == "__main__":

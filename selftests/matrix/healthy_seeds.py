@@ -3,10 +3,11 @@
     python selftests/matrix/healthy_seeds.py [--seeds N] [--platform P]… [--page FILE]
 
 For each seed, all samples of a healthy lab at the levels smoke and signoff are judged as in a run:
-all pairs, paths, sizes, repeats, links and GPUs, including dispersion and two groups. No run is
-made. For the first seeds the lab's tools also run completely, and the suite parses and judges their
-output: the judgements must be equal, and the items must have no cause. Exit code 1 if anything was
-rejected, could not be judged, or was not equal.
+all pairs, paths, sizes, repeats, links and GPUs, training, storage and the scaling ladder,
+including dispersion and two groups. No run is made. For the first seeds the lab's tools also run
+completely, and the suite parses and judges their output: the judgements must be equal, and the
+items must have no cause. Exit code 1 if anything was rejected, could not be judged, or was not
+equal.
 """
 
 from __future__ import annotations
@@ -21,32 +22,30 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from expected_causes import needs_of
 from healthy_seeds_lab import InProcessLab, using_lab
-from healthy_seeds_values import Key, Played, Source, source
+from healthy_seeds_values import Key, Source, source
 from injections import NODES, PLATFORMS, ROOT
 
 from railgauge.config.thresholds import ideal, in_its_unit, limit_for, physical_ceiling
 from railgauge.core.errors import NoEvidence
 from railgauge.core.limits import Limit
 from railgauge.core.model import Case, Judgement, Outcome
-from railgauge.core.question import LIMITS, Question
+from railgauge.core.question import LIMITS, RATIO, Question
 from railgauge.core.units import format_size
 from railgauge.diagnosis import RunResults, diagnose
 from railgauge.judging import assess
 from railgauge.judging.judge import judge
 from railgauge.judging.record import ItemRecord, blank, settled
 from railgauge.planning import plan
+from railgauge.planning.demand import DemandInputs, demands
 from railgauge.tools import declared_metric
 from railgauge.tools.metric import Metric
 
 LEVELS = ("smoke", "signoff")
 # Number of seeds, from 1, for which the tools run completely; a seed at signoff takes seconds.
 PLAYED = {"smoke": 20, "signoff": 2}
-# Ratios: a measurement, the one of its first node alone, and the compared metric.
-_RATIOS = {
-    "pair_serving": ("node_serving", "output_throughput"),
-    **dict.fromkeys(("pair_training", "group_training"), ("node_training", "model_tflops")),
-}
+STORAGE = needs_of(("slow-storage", "slow-client")).hostfile["storage"]
 _SHOWN = 20
 
 
@@ -104,18 +103,26 @@ class Tally:
 
 @dataclass(frozen=True)
 class Bench:
-    """A level of a lab: all cases, the sources of their samples, and the checks."""
+    """A level of a lab: all cases, the sources of their samples, and the checks.
+
+    ``ratios`` compare a case with another one, which may be measured for that alone.
+    """
 
     lab: InProcessLab
     level: str
     cases: tuple[tuple[Case, Source, tuple[Check, ...]], ...]
+    ratios: tuple[Question, ...]
 
 
 def bench(lab: InProcessLab, level: str) -> Bench:
     wanted = plan.level(lab.platform, lab.cluster, level)
-    cases = [case for _, case in plan.cases(lab.platform, wanted)]
-    checks = ((case, source(lab, case), tuple(checks_of(lab, case))) for case in cases)
-    return Bench(lab, level, tuple(checks))
+    cases = dict.fromkeys(case for _, case in plan.cases(lab.platform, wanted))
+    asked = (one.question for one in demands(DemandInputs(lab.platform, lab.cluster, wanted)))
+    ratios = tuple(question for question in asked if question.kind == RATIO)
+    checks = [(case, source(lab, case), tuple(checks_of(lab, case))) for case in cases]
+    beside = dict.fromkeys(one.other for one in ratios if one.other and one.other not in cases)
+    checks += [(case, source(lab, case), ()) for case in beside]
+    return Bench(lab, level, tuple(checks), ratios)
 
 
 def checks_of(lab: InProcessLab, case: Case) -> Iterator[Check]:
@@ -158,13 +165,13 @@ def judge_seed(bench: Bench, seed: int, tally: Tally) -> None:
 
 
 def _ratios(bench: Bench) -> Iterator[tuple[str, Judgement]]:
-    played = {c.key: s.measured for c, s, _ in bench.cases if isinstance(s, Played) and s.measured}
-    for key, measured in played.items():
-        if measured.measurement.asserted("ratio"):
-            other, metric = _RATIOS[measured.measurement.name]
-            alone = played[f"{other}[{measured.case.nodes[0]}]"]
-            for judged in assess.ratio(measured, alone, metric).judgements:
-                yield f"{key} over {alone.case.key}", judged
+    sources = {case: found for case, found, _ in bench.cases}
+    for asked in bench.ratios:
+        assert asked.case
+        assert asked.other
+        one, other = sources[asked.case].measured, sources[asked.other].measured
+        for judged in assess.ratio(one, other, asked.metric).judgements:
+            yield f"{asked.case.key} over {asked.other.key}", judged
 
 
 # --- the same with complete runs of the tools ---
@@ -341,7 +348,7 @@ def _all(options: Any) -> Iterator[tuple[list[Tally], list[str]]]:
 
 def _one(name: str, options: Any) -> tuple[list[Tally], list[str]]:
     started = time.process_time()
-    lab = InProcessLab(name, options.thresholds)
+    lab = InProcessLab(name, options.thresholds, storage=STORAGE)
     found = examine(lab, options.seeds, options.played)
     print(f"{name}: {time.process_time() - started:.0f} s of CPU time", file=sys.stderr, flush=True)
     return found

@@ -17,18 +17,21 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
 from injections import NODES, ROOT, limits_of
+from lab_cluster import lab_cluster
 
-from railgauge.config import hostfile, thresholds
+from railgauge.config import thresholds
+from railgauge.config.storage import mounts
+from railgauge.config.thresholds.storage import GROUP_STORAGE, with_storage
 from railgauge.core.model import Case, Cluster, Command, Node, SshSettings, Transcript
 from railgauge.core.question import CaseResult
 from railgauge.judging import assess
 from railgauge.planning import plan
 from railgauge_lab import faults, platforms, sim
-from railgauge_lab.cluster import resized
 from railgauge_lab.sim import (
     collective,
     directions,
@@ -58,7 +61,7 @@ class InProcessLab:
 
     ``count`` is the number of nodes; ``injected`` holds faults in the syntax of ``--lab-fault``.
     ``noise`` is a multiple of the documents' noise; ``physics`` are names of
-    ``railgauge_lab.sim.physics``.
+    ``railgauge_lab.sim.physics``; ``storage`` is that section of the hostfile.
     """
 
     def __init__(
@@ -70,9 +73,13 @@ class InProcessLab:
         injected: Sequence[str] = (),
         noise: float = 1.0,
         physics: Sequence[str] = (),
+        storage: Mapping[str, Any] | None = None,
     ) -> None:
-        self.platform = thresholds.with_model(limits_of(name, limits), "some-model")
-        self.cluster = _cluster(name, count or len(NODES[name]))
+        declared = mounts(Path(name), {"storage": storage or {}}, lambda *_: 0)
+        served = thresholds.with_model(limits_of(name, limits), "some-model")
+        self.platform = with_storage(served, declared)
+        cluster = _cluster(name, count or len(NODES[name]))
+        self.cluster = dataclasses.replace(cluster, storage=declared)
         data = platforms.load(name)
         self.nodes = {
             node.name: platforms.describe(data, node.name, index, 0)
@@ -109,7 +116,7 @@ class InProcessLab:
     def run_tool(self, command: Command, services: Sequence[Command] = ()) -> Transcript:
         """Run the client's command while ``services`` wait for it; return its output."""
         self._services = list(services)
-        node, (program, *words) = self.nodes[command.node], command.argv
+        node, (program, *words) = self.nodes[command.node], _program(command)
         stdout, stderr = StringIO(), StringIO()
         environment = _ENVIRONMENT | dict(command.environment)
         with (
@@ -125,8 +132,46 @@ class InProcessLab:
     def measured(self, case: Case) -> assess.Measured:
         """Measure and read the case as the suite does."""
         *services, client = self.commands(case)
+        if case.measurement == GROUP_STORAGE:
+            together = tuple(self._together((*services, client)) for _ in range(case.repeats))
+            return assess.read(self.platform, case, CaseResult(together))
         runs = tuple((self.run_tool(client, services),) for _ in range(case.repeats))
         return assess.read(self.platform, case, CaseResult(runs))
+
+    def _together(self, commands: Sequence[Command]) -> tuple[Transcript, ...]:
+        """All nodes at once on a shared mount, which is a folder of this machine."""
+        printed = dict.fromkeys((one.node for one in commands), "")
+        with TemporaryDirectory(prefix="shared-") as folder:
+            for phase in zip(*(one.argv[_BEFORE_PHASES:] for one in commands), strict=True):
+                for command, text in zip(commands, phase, strict=True):
+                    name, *words = text.split("\n")
+                    argv = ("fio", *(_in_folder(word, folder) for word in words))
+                    told = self.run_tool(dataclasses.replace(command, argv=argv)).stdout
+                    if name != "fill":
+                        printed[command.node] += f"railgauge storage phase {name}\n{told}"
+        return tuple(
+            Transcript(one.node, one.argv, 0, printed[one.node], "", 0.0) for one in commands
+        )
+
+
+_DIRECTORY = "--directory="
+# sh, -c, the script and its name; then the folders, the space that is needed, and fio.
+_BEFORE_FIO = 6
+# The same, then the folder, what the nodes need to wait for each other, and fio.
+_BEFORE_PHASES = 11
+
+
+def _program(command: Command) -> Sequence[str]:
+    """The program that a command starts: fio, where it is a script that starts fio."""
+    return command.argv[_BEFORE_FIO:] if command.argv[0] == "sh" else command.argv
+
+
+def _in_folder(word: str, folder: str) -> str:
+    if not word.startswith(_DIRECTORY):
+        return word
+    path = Path(folder, Path(word).name)
+    path.mkdir(exist_ok=True)
+    return f"{_DIRECTORY}{path}"
 
 
 @contextmanager
@@ -148,10 +193,8 @@ def _count_nothing(*_: object, **__: object) -> None:
 
 
 def _cluster(name: str, count: int) -> Cluster:
-    """The cluster of the lab's hostfile with this number of nodes."""
-    path = ROOT / "hostfiles" / f"lab-{name}.yaml"
-    declared = hostfile.load(path, schema_file=ROOT / "hostfiles" / "schema.json")
-    cluster = resized(declared, count)
+    """The cluster of the lab's hostfile with this number of nodes, as it is reached."""
+    cluster = lab_cluster(name, count)
     nodes = tuple(
         Node(node.name, f"127.0.1.{i}", f"127.0.1.{i}", SshSettings(user="lab"))
         for i, node in enumerate(cluster.nodes, 1)

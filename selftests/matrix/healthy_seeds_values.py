@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from healthy_seeds_lab import InProcessLab, perftest_side
 
-from railgauge.core.model import Case, Sample
+from railgauge.core.model import Case, Parsed, Sample
 from railgauge.judging import assess
 from railgauge.judging.evidence import samples_of
 from railgauge_lab.sim import (
@@ -38,11 +38,15 @@ class Source(Protocol):
     def samples(self, key: Key) -> Sequence[Sample]:
         """The measured samples of all repeats."""
 
+    @property
+    def measured(self) -> assess.Measured:
+        """The case with these samples."""
+
 
 def source(lab: InProcessLab, case: Case) -> Source:
     """The fastest source of the case's samples."""
     short = _SHORT.get(lab.platform.measurements[case.measurement].tool)
-    return Short(case, short(lab, case)) if short else Played(lab, case)
+    return Short(lab, case, short(lab, case)) if short else Played(lab, case)
 
 
 class Played:
@@ -50,13 +54,17 @@ class Played:
 
     def __init__(self, lab: InProcessLab, case: Case) -> None:
         self._stage, self._case = lab, case
-        self.measured: assess.Measured | None = None
+        self._measured: assess.Measured | None = None
 
     def take(self) -> None:
-        self.measured = self._stage.measured(self._case)
+        self._measured = self._stage.measured(self._case)
+
+    @property
+    def measured(self) -> assess.Measured:
+        assert self._measured
+        return self._measured
 
     def samples(self, key: Key) -> Sequence[Sample]:
-        assert self.measured
         return samples_of(self.measured.runs, *key)
 
 
@@ -67,17 +75,23 @@ Values = Iterable[tuple[Key, str, float]]
 class Short:
     """Samples from the functions of a tool that give the figures only."""
 
-    def __init__(self, case: Case, measure: Callable[[], Values]) -> None:
-        self._repeats, self._measure = case.repeats, measure
+    def __init__(self, lab: InProcessLab, case: Case, measure: Callable[[], Values]) -> None:
+        self._case, self._measure = case, measure
+        self._of = lab.platform.measurements[case.measurement]
         self._found: dict[Key, list[Sample]] = {}
 
     def take(self) -> None:
         self._found = {}
-        for _ in range(self._repeats):
+        for _ in range(self._case.repeats):
             for key, unit, value in self._measure():
                 metric, size, placement = key
                 sample = Sample(metric, unit, value, size, 0, placement)
                 self._found.setdefault(key, []).append(sample)
+
+    @property
+    def measured(self) -> assess.Measured:
+        every = tuple(sample for samples in self._found.values() for sample in samples)
+        return assess.Measured(self._case, self._of, (Parsed(self._of.tool, None, every),), ())
 
     def samples(self, key: Key) -> Sequence[Sample]:
         return self._found[key]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,28 +15,22 @@ from expected_causes import (
     CAUSES,
     DIFFERENCES,
     INCOMPLETE,
-    OF_ACCESS,
-    OF_COUNTERS,
-    OF_CPUS,
-    OF_FIRST_DAY,
-    OF_GUESTS,
-    OF_GUIDS,
-    OF_KERNEL,
-    OF_LOAD,
-    OF_STORAGE,
-    OF_TRAINING,
+    NEEDS,
     PATH,
     TUNING,
     TUNING_CAUSE,
+    RunNeeds,
+    needs_of,
 )
+from lab_cluster import leaves_of
 from testing.places import ROOT
 
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
 from railgauge.core.errors import BadInput
-from railgauge.core.naming import unfolded
+from railgauge.core.naming import folded, unfolded
 from railgauge.planning import pairing
-from railgauge_lab import faults, platforms
+from railgauge_lab import fabric_faults, faults, platforms
 from railgauge_lab.fault_courses import apply_faults
 
 PLATFORMS = ("connectx4-homelab", "h100-tcpx", "metax-c500", "mi300x", "h200")
@@ -76,6 +70,7 @@ class Injection:
 
     ``fault`` has the syntax of ``--lab-fault``; it is empty for a hostfile without tuning
     variables. ``device`` is the one that must be named, ``peer`` the other node of a path.
+    ``node`` is a folded set of nodes for a leaf, and empty for a whole fabric.
     """
 
     platform: str
@@ -86,6 +81,15 @@ class Injection:
     device: str = ""
     peer: str = ""
 
+    @cached_property
+    def nodes(self) -> frozenset[str]:
+        """All nodes that the cause must name."""
+        return frozenset({*unfolded(self.node), self.peer} - {""})
+
+    @property
+    def needs(self) -> RunNeeds:
+        return needs_of([self.name])
+
     @property
     def verdict(self) -> str:
         if not self.cause:
@@ -94,14 +98,14 @@ class Injection:
 
     def is_named_by(self, cause: Mapping[str, Any]) -> bool:
         """Whether a cause of ``verdict.json`` is that of this fault, with its node and device."""
-        where, own = cause["where"], {self.node, self.peer} - {""}
+        where = cause["where"]
         if self.cause in DIFFERENCES and self._is_shown_by(cause, where):
             return True
         node = where["node"]
         nodes = {*(node.split("|") if "|" in node else unfolded(node)), where["peer"]} - {""}
         return (
             cause["cause"] == self.cause
-            and nodes == own
+            and nodes == self.nodes
             and (not self.device or self.device in where["device"].split(","))
         )
 
@@ -131,6 +135,8 @@ _THREE = frozenset({"tcp-fallback", "slow-client", "storage-corruption"})
 
 def on_few_nodes(injection: Injection) -> tuple[Injection, int]:
     """The fault in the smallest lab that can show it, and the number of nodes of that lab."""
+    if injection.needs.nodes:
+        return injection, injection.needs.nodes
     nodes = NODES[injection.platform]
     compared = _FEW.get(injection.platform, len(nodes)) if injection.name in _COMPARED else 2
     count = 3 if injection.name in _THREE else compared
@@ -152,26 +158,22 @@ _COMPARED = frozenset(
 def placed_for_matrix(injected: tuple[Injection, ...]) -> tuple[tuple[Injection, ...], int]:
     """The faults of one run with their nodes, and the number of nodes: two if that is enough."""
     one, *others = injected
+    if one.needs.nodes:
+        return injected, one.needs.nodes
     nodes = NODES[one.platform]
     if others or one.name in _COMPARED:
         return injected, len(nodes)
     return (moved(one, nodes[1]) if one.node in nodes[2:] else one,), 2
 
 
-def _turn(fault: str) -> tuple[bool | str, ...]:
-    """The order of drawing: what was added later is drawn later, and moves no other fault."""
-    late = (
-        *(OF_STORAGE, OF_TRAINING, OF_FIRST_DAY, OF_GUIDS, OF_CPUS, OF_GUESTS),
-        *(OF_COUNTERS, OF_LOAD, OF_KERNEL),
-    )
-    return (*(fault in group for group in late), fault in OF_ACCESS, fault)
-
-
 def injections(name: str, seed: int) -> Iterator[Injection]:
-    """Each fault that applies to the platform, once, on a random node and device."""
-    random = Random(f"{seed} {name}")
-    inputs = draw_inputs(name, random)
-    for fault in sorted(CAUSES, key=_turn):
+    """Each fault that applies to the platform, once, on a random node and device.
+
+    What is drawn for one depends on no other, so that a new fault moves none.
+    """
+    lab = draw_inputs(name, Random())
+    for fault in sorted(CAUSES):
+        inputs = replace(lab, random=Random(f"{seed} {name} {fault}"))
         if fault in faults.NAMES and (found := _injection(inputs, fault)):
             yield found
     if name in _TUNED:
@@ -202,10 +204,18 @@ def _both_are_shown(one: Injection, other: Injection) -> bool:
 
 
 def _injection(inputs: DrawInputs, name: str) -> Injection | None:
+    inputs = in_its_lab(inputs, name)
     node = inputs.random.choice(inputs.nodes)
     choice = DEVICES.get(name, no_device)(inputs)
     peer = _peer(inputs.nodes, node) if name == PATH else ""
     return injection_at(inputs, name, node, choice, peer=peer)
+
+
+def in_its_lab(inputs: DrawInputs, name: str) -> DrawInputs:
+    """The inputs, with the nodes of all leaves that the fault needs."""
+    leaves = leaves_of(inputs.platform.name, NEEDS[name].leaves) if name in NEEDS else {}
+    nodes = tuple(node for members in leaves.values() for node in members)
+    return replace(inputs, nodes=nodes or inputs.nodes)
 
 
 def injection_at(
@@ -217,10 +227,15 @@ def injection_at(
     """
     device, named = choice
     platform = inputs.platform.name
+    needs = needs_of([name])
     fault = f"{name}@{node}" + (f":{peer or device}" if peer or device else "") + tail
     peer = _first_other(inputs.nodes, node) if name in _OF_TWO_NODES else peer
+    leaves = leaves_of(platform, needs.leaves)
+    if not inputs.platform.measurements.keys() >= set(needs.measurements):
+        return None
     try:
         injected = platforms.describe(inputs.lab, node, inputs.nodes.index(node), seed=1)
+        injected["tree"] = fabric_faults.trees(leaves, inputs.nodes).get(node, {})
         apply_faults(
             injected,
             [faults.parse(fault, inputs.nodes)],
@@ -235,7 +250,13 @@ def injection_at(
     if platform in NIC_LOOKS_LIKE_NODE and name in _OF_NICS:
         return Injection(platform, name, fault, _OF_NICS[name], node)
     cause = _DECLARED.get((platform, name), ALL_CAUSES[name])
+    if leaves:
+        leaf = next(members for members in leaves.values() if node in members)
+        node = "" if name in _OF_ALL_LEAVES else folded(leaf)
     return Injection(platform, name, fault, cause, node, named, peer)
+
+
+_OF_ALL_LEAVES = frozenset({"oversubscribed-uplinks", "poor-scaling", "no-adaptive-routing"})
 
 
 # Only documents 001 and 003 say how much bandwidth the variables give.

@@ -31,7 +31,7 @@ from blind_reach import Reaches
 from blind_study import Outcome as Studied
 from blind_study import misses, sums
 from calibration import calibration
-from expected_causes import ALL_CAUSES, DRAWN_LAST
+from expected_causes import SLOW_PARTS
 from healthy_seeds import begun
 from healthy_seeds_lab import InProcessLab, using_lab
 from study_conditions import AS_DOCUMENTED, Conditions, add_options
@@ -49,9 +49,6 @@ from railgauge.judging.record import ItemRecord, settled
 from railgauge.planning import plan, sample
 from railgauge.verdict.decision import not_applicable
 
-SLOW = tuple(
-    name for name in sorted(ALL_CAUSES) if name.startswith("slow-") and name not in DRAWN_LAST
-)
 _LEVEL, _ROUNDS = "smoke", 2
 _BEGAN = datetime(2026, 1, 1, tzinfo=timezone.utc)
 _LADDER_S, _MEASUREMENT_S = 40.0, 0.05
@@ -241,7 +238,7 @@ class Played:
 
 def one(number: int, seed: int, conditions: Conditions = AS_DOCUMENTED) -> Played:
     """Draw a run, play it and count its faults."""
-    run = conditions.of(drawn(seed, number, _LEVEL, names=SLOW))
+    run = conditions.of(drawn(seed, number, _LEVEL, names=SLOW_PARTS))
     found = play(run)
     studied, wrong = found.studied, wrong_causes(found.studied)
     outcome = Studied(run, tuple(counted(studied)), len(studied.decided), tuple(map(place, wrong)))

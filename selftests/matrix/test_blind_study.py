@@ -15,6 +15,7 @@ from blind_count import RULES, Count, StudiedRun, counted, wrong_causes
 from blind_draw import MOST_FAULTS, SIZES, DrawnRun, drawn
 from blind_reach import Reach, Visibility, reach
 from blind_study import Outcome, _options, misses, page, run, sums
+from expected_causes import ALL_CAUSES, NEEDS, SLOW_PARTS
 from injections import NODES, Injection
 
 SLOW_GPU = Injection("h200", "slow-gpu", "slow-gpu@h200-02:gpu5=9%", "slow-gpu", "h200-02", "gpu5")
@@ -342,6 +343,12 @@ def test_a_study_can_be_repeated_and_its_runs_are_independent() -> None:
 @pytest.fixture(scope="module")
 def many() -> list[DrawnRun]:
     return [drawn(7, n, "smoke") for n in range(1500)] + [drawn(398667, 164, "smoke")]
+
+
+def test_all_faults_are_drawn(many: list[DrawnRun]) -> None:
+    names = {one.name for run in many for one in run.injected}
+    assert names >= {*SLOW_PARTS, *NEEDS}
+    assert len(names) > 0.95 * len(ALL_CAUSES)
 
 
 def test_two_faults_that_undo_each_other_are_not_drawn(many: list[DrawnRun]) -> None:

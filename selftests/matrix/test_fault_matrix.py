@@ -28,7 +28,7 @@ from testing.places import ROOT
 from railgauge.diagnosis import CATALOGUE
 from railgauge_lab import faults
 
-SEED = 7
+SEED = 8
 PAGE_SEED = 1  # of make matrix
 VERDICTS = ("rejected", "incomplete", "accepted")
 # PLATFORMS is in the order of the duration of a run.

@@ -195,7 +195,7 @@ def test_the_page_has_the_seeds_and_counts(tmp_path):
     assert run(options) == 0
     output = target.read_text(encoding="utf-8")
     assert "noise seeds 1 to 2" in output
-    assert "| connectx4-homelab | signoff | 2 | 300 | 780 | 0 | 0 | 4.7" in output
+    assert "| connectx4-homelab | signoff | 2 | 334 | 862 | 0 | 0 | 4.7" in output
     assert "played in full" not in output
 
 

@@ -175,6 +175,14 @@ def test_a_ratio_compares_with_the_same_place_or_with_its_first_node():
     assert {row[4] for row in asked(sized, measurement("base"))} == {"size"}
 
 
+def test_a_group_is_compared_with_its_first_node_and_not_with_itself():
+    ratio = Assertion("scaling", per="ratio", of="model_tflops", over="base")
+    whole = measurement(scope="group", rung=5, asserts=(ratio,))
+    on, nodes = scope_of(platform(whole, measurement("base", scope="node"))), ("n2", "n1", "n3")
+    question = ratio_question(on, ratio, plan.Group("all", nodes), at(*nodes))
+    assert question.other == at("n2", name="base")
+
+
 def test_demands_start_with_facts_then_measurements_by_rung():
     high, low = (
         measurement(name, rung=rung, asserts=(Assertion("bw_average", per="run"),))

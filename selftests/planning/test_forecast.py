@@ -4,6 +4,8 @@ import pytest
 from testing.core_values import ROOT, cluster, document, measurement_of, put
 
 from railgauge.config import thresholds
+from railgauge.config.thresholds.storage import NODE_STORAGE, with_storage
+from railgauge.core.storage import StorageMount
 from railgauge.planning import forecast, plan
 from railgauge.planning.forecast import Share
 
@@ -50,6 +52,14 @@ def test_groups_that_share_a_node_wait_for_each_other(metax):
     (over_groups,) = [w for w in forecast.work(metax, wanted) if w.measurement.scope == "group"]
     assert over_groups.waves == (2, 2, 1)  # a and b together, then c and d, then all nodes
     assert over_groups.takes_s(8) == 3 * over_groups.measurement.typical_s
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_nodes_that_share_a_mount_wait_for_each_other(metax, shared):
+    mount = StorageMount("/pool", "a contract", shared=shared, least={"write_mb_per_s": 1.0})
+    works = forecast.work(with_storage(metax, {"pool": mount}), level(metax))
+    (stored,) = [w for w in works if w.measurement.name == NODE_STORAGE]
+    assert stored.waves == ((1,) * 10 if shared else (10,))
 
 
 def test_coverage_counts_declared_leaves(metax):

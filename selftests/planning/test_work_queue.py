@@ -241,6 +241,17 @@ def test_a_node_is_kept_for_a_partner_that_is_soon_free_and_not_for_a_late_one(a
         assert started(queue) == begun
 
 
+def test_storage_that_nodes_share_is_used_by_one_unit_at_a_time():
+    stored, others = made(*((5, node) for node in "abc"), kind="stored"), made((5, "d"))
+    queue = WorkQueue([*stored, *others], shared={"stored": ["/pool"]})
+    assert started(queue) == ["a", "d"]
+    assert started(queue) == []
+    queue.measured(stored[0])
+    assert started(queue) == ["b"]
+    queue.freed(stored[1])
+    assert started(queue) == ["c"]
+
+
 def test_a_rung_waits_until_what_is_below_it_was_judged():
     units = made((1, "ab"), (2, "ab"), (2, "cd"), (2, ""))
     queue = WorkQueue(units)

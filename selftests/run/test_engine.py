@@ -19,6 +19,7 @@ from testing.engine_bench import (
 from testing.in_threads import InThreads
 from testing.waiting import stays, wait_until
 
+from railgauge.config.thresholds.storage import NODE_STORAGE
 from railgauge.run.decided import Decision, ReadDecisions
 from railgauge.run.store import Store
 
@@ -60,6 +61,18 @@ def test_every_unit_is_measured_once_and_never_two_on_a_node(bench_of, wanted):
     assert len(one.log) == len(set(one.log)) == len(one.units) == len(one.decided)
     assert one.clashes == 0
     assert one.most <= 4
+
+
+def test_storage_that_nodes_share_is_measured_from_one_of_them_at_a_time(bench_of):
+    """Each is to get from it what it can get alone; a node's GPUs are measured meanwhile."""
+    stored = [(5, node, NODE_STORAGE) for node in "abc"]
+    one = bench_of(*stored, (5, "d", SPEED), at_once=4, held={"a"})
+    one.engine.begin()
+    wait_until(lambda: len(one.log) == 2, LIMIT_S, "a and d")
+    stays(lambda: set(measured_nodes(one)) == {"a", "d"}, 0.3, "b and c wait")
+    one.release()
+    wait_until(one.all_decided, LIMIT_S, "all")
+    assert measured_nodes(one)[-2:] == ["b", "c"]
 
 
 @pytest.mark.parametrize(("at_once", "pairs"), [(8, 8), (3, 3), (1, 1), (20, 8)])

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from railgauge.config import thresholds
+from railgauge.config.thresholds.storage import with_storage
 from railgauge.core.errors import DataCorrupted
 from railgauge.core.model import Case, Judgement, Outcome, Pairing
 from railgauge.core.question import READ, CaseResult, Question
+from railgauge.core.storage import StorageMount
 from railgauge.judging.assess import Assessment
 from railgauge.judging.correctness import judge_corruption
 from railgauge.planning.pairing import tournament
@@ -26,7 +28,8 @@ from testing.waiting import wait_until
 
 LIMIT_S = 20.0
 GOOD = CaseResult(((transcript(),),))
-H200 = thresholds.load("h200", ROOT / "thresholds")
+POOL = StorageMount("/pool", "a contract", shared=True, least={"write_mb_per_s": 1.0})
+H200 = with_storage(thresholds.load("h200", ROOT / "thresholds"), {"pool": POOL})
 SPEED, COLLECTIVE = "host_write_bandwidth", "node_all_reduce"
 PRESENT = Decision(measured=True)
 

@@ -357,14 +357,6 @@ def test_every_basis_of_simulated_evidence_names_it(bench):
     assert "(simulated evidence)" in limit_of(proposal, WRITE)["basis"]["says"]
 
 
-def test_the_same_run_does_not_count_twice(bench):
-    bench.run(healthy(1))
-    bench.runs.append(bench.runs[0])
-    code, _, err = bench.derive()
-    assert code == 2
-    assert "the same run is given twice" in err
-
-
 @pytest.mark.parametrize("evidence", ["replayed", "not verified"])
 def test_a_replay_is_no_calibration(bench, evidence):
     """It has a name of its own: the same measurements would count as often as they are replayed."""
@@ -372,6 +364,19 @@ def test_a_replay_is_no_calibration(bench, evidence):
     code, out, err = bench.derive()
     assert (code, out) == (2, "")
     assert "is a replay, which would count a measurement again" in err
+
+
+@pytest.mark.parametrize("before", [{}, {1: [0]}, {1: [7], 2: [7]}])
+def test_the_same_run_does_not_count_twice(bench, before):
+    """Nor one and another that carries it on, which has its measurements too."""
+    for number in range(3):
+        bench.run(healthy(number))
+        for one in before.get(number, ()):
+            (bench.runs[number] / "earlier" / f"2026010{one + 1}-020000-lab").mkdir(parents=True)
+    bench.runs += [] if before else bench.runs[:1]
+    code, out, err = bench.derive()
+    assert (code, out) == (2, "")
+    assert "has measurements of 2026010" in err
 
 
 def test_nothing_to_derive_is_one_clear_line(bench):

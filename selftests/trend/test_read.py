@@ -105,6 +105,19 @@ def test_the_better_direction_is_read_from_the_line_or_its_limit(tmp_path, field
     assert [key.better for key in read(tmp_path).nights[0].values] == [better]
 
 
+def test_a_share_that_is_lost_counts_by_what_it_leaves(tmp_path):
+    """A loader that takes 0.3 % of a step in place of 0.2 % is no loss of a third."""
+    lost = {"metric": "load_share", "unit": "1", "better": "lower", "ceiling": 0.05}
+    late = {**lost, "metric": "step_p99", "values": [1.02], "ceiling": 1.5}
+    both = [{**LINE, **lost, "values": [0.002, 0.004, 0.0]}, {**LINE, **late}]
+    a_run(tmp_path, lines=both)
+    (night,) = read(tmp_path).nights
+    found = {key.metric: (key.better, value) for key, value in night.values.items()}
+    assert found == {"1 - load_share": ("higher", 0.998), "step_p99": ("lower", 1.02)}
+    limits = {key.metric: limit for key, limit in night.limits.items()}
+    assert limits == {"1 - load_share": pytest.approx(0.95), "step_p99": 1.5}
+
+
 @pytest.mark.parametrize("fields", [{}, {"better": "sideways"}, {"limit": "none yet: record only"}])
 def test_a_line_without_a_better_direction_has_no_trend(tmp_path, fields):
     bare = {name: value for name, value in LINE.items() if name != "better"}
@@ -119,6 +132,19 @@ def test_lines_of_another_kind_of_evidence_are_left_out(tmp_path):
     archive = read(tmp_path)
     assert {key.pairing for key in archive.nights[0].values} == {"mlx5_0"}
     assert "1 lines of measurements.jsonl are of another kind" in why(archive)[folder.name]
+
+
+def test_a_run_that_another_one_carries_on_is_no_night_of_its_own(tmp_path):
+    """The later run has taken its measurements over: twice the same is no level of two nights."""
+    first, second, apart = (f"2026010{day}-020000-alpha" for day in (1, 2, 3))
+    for run in (first, second, apart):
+        a_run(tmp_path, run)
+    (tmp_path / second / "earlier" / first).mkdir(parents=True)
+    archive = read(tmp_path)
+    assert [night.run_id for night in archive.nights] == [second, apart]
+    assert why(archive) == {
+        first: f"has measurements that {second} has as well, which carries them on"
+    }
 
 
 def test_folders_that_are_no_finished_run_are_reported(tmp_path):

@@ -180,7 +180,8 @@ _FAULTS = {
     "clocks-unlocked": _Kind("the clocks of the GPUs are not locked", gpu_faults.clocks_unlocked),
     "nvme-missing": _Kind("one NVMe disk is missing", hard.nvme_missing),
     "slow-storage": _Kind(
-        "the node's storage is slow; shows with storage in the hostfile", host_faults.slow_storage
+        "storage is slow for the node alone; shows with storage in the hostfile",
+        host_faults.slow_storage,
     ),
     "slow-client": _Kind(
         "the node is slow while all use shared storage; shows with storage in the hostfile",

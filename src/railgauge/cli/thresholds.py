@@ -30,8 +30,8 @@ from railgauge.trend.derive import (
     Value,
     derive,
 )
-from railgauge.trend.read import CALIBRATED_FROM, night_of
-from railgauge.trend.values import Fleet
+from railgauge.trend.read import CALIBRATED_FROM, night_of, runs_of
+from railgauge.trend.values import Fleet, Night
 
 HELP = "propose a platform file from calibration runs"
 EXAMPLE = (
@@ -109,8 +109,7 @@ def _rename(proposal: dict[str, Any], name: str) -> None:
 def _same_limits(folders: Sequence[Path]) -> tuple[Fleet, dict[str, Any]]:
     """Return the cluster and the platform file, which must be the same for all runs."""
     nights = [night_of(folder) for folder in folders]
-    if len({night.run_id for night in nights}) < len(nights):
-        raise BadInput("the same run is given twice")
+    _refuse_repeats(folders, nights)
     for folder, night in zip(folders, nights, strict=True):
         if night.is_replay:
             what = "is a replay, which would count a measurement again: name the run that measured"
@@ -130,6 +129,20 @@ def _same_limits(folders: Sequence[Path]) -> tuple[Fleet, dict[str, Any]]:
                 remedy="derive from runs with one platform file",
             )
     return nights[0].fleet, documents[0]
+
+
+def _refuse_repeats(folders: Sequence[Path], nights: Sequence[Night]) -> None:
+    """Raise ``BadInput`` for runs with measurements in common, which would count twice."""
+    seen: dict[str, Path] = {}
+    for folder, night in zip(folders, nights, strict=True):
+        runs = runs_of(folder, night)
+        if shared := sorted(runs & seen.keys()):
+            raise BadInput(
+                f"has measurements of {shared[0]}, as {seen[shared[0]]} has",
+                where=str(folder),
+                remedy="name each run once, and of runs that carry one another on only the last",
+            )
+        seen.update(dict.fromkeys(runs, folder))
 
 
 def _kind(fleet: Fleet) -> tuple[str, str]:

@@ -210,7 +210,7 @@ def _ratios(
 def ratio_question(scope: DemandInputs, assertion: Assertion, place: Place, case: Case) -> Question:
     """Return the question for the ratio of one metric in ``case`` and in another measurement.
 
-    If the other measurement is made on nodes, a pair or group is compared with its first node; a
+    If the other measurement is made on nodes, a pair or a group is compared with its first node; a
     step of a scaling ladder is compared with the smallest one.
     """
     other, level = scope.platform.measurements[assertion.over], scope.level

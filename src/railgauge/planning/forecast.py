@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from railgauge.config.thresholds.model import LEVELS, Measurement, Platform
+from railgauge.config.thresholds.storage import shared_paths
 from railgauge.core.model import Cluster, Pair
 from railgauge.core.terms import Rung, Scope
 from railgauge.planning import plan, scaling
@@ -18,7 +19,8 @@ from railgauge.planning.plan import Level
 class Work:
     """One measurement at a level: its number of places, paths, sizes and repeats.
 
-    Each of ``waves`` is a number of places that share no node and can be measured at once.
+    Each of ``waves`` is a number of places that share no node and no storage: they can be measured
+    at once.
     """
 
     measurement: Measurement
@@ -63,18 +65,20 @@ def _work(platform: Platform, level: Level, measurement: Measurement) -> Work:
 def _waves(measurement: Measurement, level: Level) -> Iterator[int]:
     if measurement.scope in (Scope.PATH, Scope.PAIR):
         return (len(pairs) for pairs in plan.rounds_of(measurement, level))
-    return _apart(plan.nodes_of(place) for place in plan.places(measurement, level))
+    shared = shared_paths(measurement)
+    places = plan.places(measurement, level)
+    return _apart((*plan.nodes_of(place), *shared) for place in places)
 
 
 def _apart(places: Iterable[Sequence[str]]) -> Iterator[int]:
-    """Yield the lengths of successive runs of places that share no node."""
+    """Yield the lengths of successive runs of places that share no node, and no storage."""
     busy: set[str] = set()
     count = 0
-    for nodes in places:
-        if not busy.isdisjoint(nodes):
+    for used in places:
+        if not busy.isdisjoint(used):
             yield count
             busy, count = set(), 0
-        busy.update(nodes)
+        busy.update(used)
         count += 1
     if count:
         yield count

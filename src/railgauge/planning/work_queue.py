@@ -1,8 +1,9 @@
 """What may be measured next; the engine asks that. A unit may start when
 
 - all units on the lower rungs of its nodes have been judged; if it has no nodes, all of the run;
-- none of its nodes is in another unit. If they will be free within half a unit, they are kept for
-  it, so that rounds of disjoint pairs stay together and no node waits long for a late partner.
+- none of its nodes, and no storage that nodes share, is in another unit. If they will be free
+  within half a unit, they are kept for it, so that rounds of disjoint pairs stay together and no
+  node waits long for a late partner.
 
 A deadlock is not possible: what was started waits for nothing that was not.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -70,9 +71,14 @@ class WorkQueue:
     """The units of a run: which of them wait, keep their nodes busy, or were judged."""
 
     def __init__(
-        self, units: Iterable[Unit] = (), clock: Callable[[], float] = time.monotonic
+        self,
+        units: Iterable[Unit] = (),
+        clock: Callable[[], float] = time.monotonic,
+        shared: Mapping[str, Iterable[str]] | None = None,
     ) -> None:
+        """``shared`` has what units of a kind use that other nodes use too, such as a mount."""
         self._clock = clock
+        self._shared = {kind: tuple(names) for kind, names in (shared or {}).items()}
         self._waiting: OrderedDict[int, Unit] = OrderedDict()
         self._open = _Open()
         self._running: dict[Unit, float] = {}
@@ -112,13 +118,18 @@ class WorkQueue:
         for number, unit in islice(self._waiting.items(), window):
             if len(taken) >= most:
                 break
-            wait = max((until.get(node, 0.0) for node in unit.nodes), default=0.0)
+            used = self.used(unit)
+            wait = max((until.get(name, 0.0) for name in used), default=0.0)
             if round(wait) > 0 or not self._open.may_start(unit):
                 continue
-            until.update(dict.fromkeys(unit.nodes, wait + 1.0))
+            until.update(dict.fromkeys(used, wait + 1.0))
             if wait == 0:
                 taken.append(number)
         return taken
+
+    def used(self, unit: Unit) -> tuple[str, ...]:
+        """What no other unit uses meanwhile: its nodes, and the storage that they share."""
+        return (*unit.nodes, *self._shared.get(unit.kind, ()))
 
     def following(self) -> Unit | None:
         """The first unit that has not started; a later one may be able to start before it."""
@@ -151,10 +162,10 @@ class WorkQueue:
         return unit
 
     def _busy(self) -> dict[str, float]:
-        """For each busy node how long it will be, counted in units; all other nodes are free."""
+        """How long what is in use will be, counted in units; everything else is free."""
         now_s = self._clock()
         left = {unit: self._left(unit, now_s - at_s) for unit, at_s in self._running.items()}
-        return {node: until for unit, until in left.items() for node in unit.nodes}
+        return {name: until for unit, until in left.items() for name in self.used(unit)}
 
     def _left(self, unit: Unit, lasted_s: float) -> float:
         """How long a unit will last, counted in units of its kind.

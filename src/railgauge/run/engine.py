@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from queue import Empty, SimpleQueue
 
+from railgauge.config.thresholds.storage import shared_paths
 from railgauge.core.model import Case, Outcome
 from railgauge.core.question import CaseResult
 from railgauge.judging.record import ItemRecord
@@ -61,7 +62,9 @@ class LadderEngine:
         """``known`` are items that ended before, and may have closed gates."""
         self._work, self._judging, self._measuring = work, judging, measuring
         self._decisions = decisions
-        self._queue, self._judge = WorkQueue(work.units), UnitJudge(work, judging)
+        shared = {name: shared_paths(m) for name, m in judging.platform.measurements.items()}
+        self._queue = WorkQueue(work.units, shared=shared)
+        self._judge = UnitJudge(work, judging)
         self._judge.know(known)
         self._left_wrong = judging.most_wrong
         self._inbox = SimpleQueue[tuple[Unit, Decided | BaseException] | None]()
@@ -184,12 +187,13 @@ class LadderEngine:
         return self._judge.unexplained(unit, blockers, self._decisions.known)
 
     def _occupy(self, unit: Unit) -> None:
-        if not self._busy.isdisjoint(unit.nodes):  # a bug of the queue must never distort a result
+        used = self._queue.used(unit)
+        if not self._busy.isdisjoint(used):  # a bug of the queue must never distort a result
             raise RuntimeError(f"{unit.case} would share a node with another measurement")
-        self._busy.update(unit.nodes)
+        self._busy.update(used)
 
     def _free(self, unit: Unit) -> None:
-        self._busy.difference_update(unit.nodes)
+        self._busy.difference_update(self._queue.used(unit))
 
     def _measured(self, unit: Unit) -> None:
         """Measure the cases of a unit; called in a thread of its own."""

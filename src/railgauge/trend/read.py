@@ -18,7 +18,7 @@ from pathlib import Path
 from railgauge.core import run_files
 from railgauge.core.errors import BadInput
 from railgauge.core.progress import PROGRESS_OF_PROCESS
-from railgauge.core.run_files import MEASUREMENTS, PLATFORM, VERDICT
+from railgauge.core.run_files import EARLIER, MEASUREMENTS, PLATFORM, VERDICT
 from railgauge.trend import lines
 from railgauge.trend.values import Fleet, Night, SeriesKey
 
@@ -64,7 +64,7 @@ def read(reports: Path, cluster: str | None = None, last: int | None = None) -> 
         raise BadInput("is not a folder", where=str(reports), remedy="name the root with --root")
     skipped: list[tuple[str, str]] = []
     wanted = [one for one in _verdicts(reports, skipped) if cluster in (None, one[1].fleet.cluster)]
-    wanted.sort(key=lambda one: one[1].run_id)
+    wanted = _counted_once(wanted, skipped)
     kept = wanted if last is None else _latest(wanted, last)
     return RunHistory(tuple(_filled(kept, skipped)), tuple(sorted(skipped)))
 
@@ -75,6 +75,28 @@ def night_of(folder: Path) -> Night:
     if isinstance(night, str):
         raise BadInput(night, where=str(folder), remedy="name the folder of a finished run")
     return night
+
+
+def runs_of(folder: Path, night: Night) -> frozenset[str]:
+    """The run of a folder, and those that it carries on and has taken measurements of."""
+    return frozenset({night.run_id, *(path.name for path in (folder / EARLIER).glob("*"))})
+
+
+def _counted_once(
+    nights: list[tuple[Path, Night]], skipped: list[tuple[str, str]]
+) -> list[tuple[Path, Night]]:
+    """The nights, oldest first; of those with measurements in common only the newest."""
+    kept: list[tuple[Path, Night]] = []
+    seen: dict[str, str] = {}
+    for folder, night in sorted(nights, key=lambda one: one[1].run_id, reverse=True):
+        runs = runs_of(folder, night)
+        if shared := sorted(runs & seen.keys()):
+            why = f"has measurements that {seen[shared[0]]} has as well, which carries them on"
+            skipped.append((_plain(folder.name), why))
+            continue
+        seen.update(dict.fromkeys(runs, night.run_id))
+        kept.append((folder, night))
+    return kept[::-1]
 
 
 def _latest(nights: list[tuple[Path, Night]], last: int) -> list[tuple[Path, Night]]:

@@ -94,10 +94,8 @@ def _job(job: Job, node: Node) -> dict[str, Any] | None:
         return None
     key = f"{node['name']} fio {job['name']}"
     key = f"{key} turn {turn(node, key)}"
-    speed = node.get("storage_speed", 1.0)
-    if job["name"] in _TOGETHER:
-        speed *= node.get("client_speed", 1.0)
-    rate = best * speed * figures.noise(node, key, _NOISE_BYTES)
+    which = "client_speed" if job["name"] in _TOGETHER else "storage_speed"
+    rate = best * node.get(which, 1.0) * figures.noise(node, key, _NOISE_BYTES)
     count = int(job["nrfiles"]) if of_files else int(rate * int(job.get("runtime", "1")))
     size = count * (4096 if of_files else _BLOCKS[job["bs"]])
     time_ms = max(1, round(1e3 * count / rate))

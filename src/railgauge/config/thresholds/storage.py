@@ -62,10 +62,22 @@ def _of_nodes(mounts: Mapping[str, StorageMount]) -> Measurement:
     )
 
 
+def is_of_storage(measurement: Measurement) -> bool:
+    """Return whether it measures the storage that a hostfile declares."""
+    return "mounts" in measurement.options
+
+
+def shared_paths(measurement: Measurement) -> tuple[str, ...]:
+    """Return the shared paths that a measurement uses; a second one would slow both down."""
+    mounts = measurement.options.get("mounts")
+    asked = mounts.values() if isinstance(mounts, dict) else ()
+    return tuple(str(one["path"]) for one in asked if one.get("shared"))
+
+
 def _asked(one: StorageMount) -> dict[str, object]:
     """What fio is asked of a mount, as plain data."""
     sizes = {"path": one.path, "size_mib": one.size_mib, "seconds": one.seconds, "files": one.files}
-    return {**sizes, "figures": list(one.least)}
+    return {**sizes, "shared": one.shared, "figures": list(one.least)}
 
 
 def _of_all(name: str, mount: StorageMount) -> Measurement:

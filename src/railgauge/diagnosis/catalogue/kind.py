@@ -74,8 +74,11 @@ _NEEDS_EMPTY_NODE = frozenset(
 )
 
 
-AMONG_NODES = frozenset({"nodes-differ", "firmware-mismatch", "one-machine"})
-"""Causes that hold several nodes against each other, and blame none of them."""
+AMONG_NODES = frozenset(
+    {"nodes-differ", "firmware-mismatch", "one-machine", "slow-leaf", "slow-storage"}
+)
+"""Causes that, if they name several nodes, hold them against each other or are of what they share:
+they blame none of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -54,6 +55,11 @@ def shared_storage(context: Context) -> Iterator[CauseClaim]:
         yield from shared.slow()
 
 
+BlockCheck = tuple[str, str]
+"""The node that wrote a file, and the one that read it."""
+_ENDS = (0, 1)
+
+
 @dataclass(frozen=True, slots=True)
 class _SharedItem:
     """One item about a shared mount, and what each repeat of it shows."""
@@ -64,13 +70,12 @@ class _SharedItem:
     runs: tuple[SharedRun, ...]
 
     def wrong(self) -> Iterator[CauseClaim]:
-        """Wrong blocks: at the node whose files all readers find wrong, or that finds all wrong."""
+        """Wrong blocks: the nodes that write or read wrong data, or the mount."""
         reason = self._missed().get("corrupt")
         if reason:
             wrong = {pair for run in self.runs for pair, errors in run.errors.items() if errors}
             every = {pair for run in self.runs for pair in run.errors}
-            nodes = [node for node in self.record.nodes if _is_in_all(node, wrong, every)]
-            for node in nodes or [""]:
+            for node in corrupting(self.record.nodes, wrong, every) or [""]:
                 yield self._claim("storage-corruption", node, reason)
 
     def slow(self) -> Iterator[CauseClaim]:
@@ -94,10 +99,19 @@ class _SharedItem:
         return CauseClaim(cause, Where(node, self.name), says, (self.record,))
 
 
-def _is_in_all(node: str, wrong: set[tuple[str, str]], every: set[tuple[str, str]]) -> bool:
-    """Whether all checks of a node's file, or all checks that it made, found wrong blocks."""
-    ends = ({pair for pair in every if pair[end] == node} for end in (0, 1))
-    return any(len(pairs) > 1 and pairs <= wrong for pairs in ends)
+def corrupting(nodes: Sequence[str], wrong: set[BlockCheck], every: set[BlockCheck]) -> list[str]:
+    """The nodes of which all files, or all that they read, are wrong, as others do not explain.
+
+    Between two nodes that write wrong data one that reads both finds all of it wrong: what it finds
+    is theirs, because each of them alone explains what another one finds.
+    """
+    ends = {
+        (node, end): {one for one in every if one[end] == node} for node in nodes for end in _ENDS
+    }
+    blamed = {end: checks for end, checks in ends.items() if len(checks) > 1 and checks <= wrong}
+    by = Counter(check for checks in blamed.values() for check in checks)
+    alone = (node for (node, _), found in blamed.items() if any(by[one] == 1 for one in found))
+    return list(dict.fromkeys(alone))
 
 
 def _told(run: SharedRun, way: str, node: str) -> str:

@@ -26,8 +26,9 @@ class Topic(Enum):
     SPEED_IN_GROUPS = 10
     TRAINING = 11
     SERVING = 12
-    OTHER = 13
-    FACTS = 14
+    STORAGE = 13
+    OTHER = 14
+    FACTS = 15
 
     @property
     def is_of_results(self) -> bool:
@@ -52,7 +53,8 @@ COLLECTIVES = {
     Scope.GROUP: (Topic.RIGHT_IN_GROUPS, Topic.SPEED_IN_GROUPS),
 }
 # Topics without parts of a node: their parts are the measurements.
-OWN = frozenset({*_RIGHT, *_SPEED, Topic.TRAINING, Topic.SERVING, Topic.OTHER})
+_APPLICATIONS = (Topic.TRAINING, Topic.SERVING, Topic.STORAGE)
+OWN = frozenset({*_RIGHT, *_SPEED, *_APPLICATIONS, Topic.OTHER})
 
 
 def said(unknown: Iterable[tuple[Topic, str]]) -> Iterator[str]:
@@ -89,6 +91,7 @@ _WORDS = {
     Topic.COPIES: ("the bandwidth of {} GPU alone", "the bandwidth of {} GPUs alone"),
     Topic.TRAINING: ("training", "training"),
     Topic.SERVING: ("model serving", "model serving"),
+    Topic.STORAGE: ("storage", "storage"),
 }
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from railgauge.config.thresholds.model import Measurement
+from railgauge.config.thresholds.storage import is_of_storage
 from railgauge.core import naming
 from railgauge.core.model import Outcome
 from railgauge.core.question import TRAFFIC, TRANSPORT
@@ -141,7 +142,7 @@ def topics(record: ItemRecord, measurement: Measurement | None) -> Iterator[Topi
     if measurement.scope == Scope.PATH:
         yield Topic.PAIRINGS if measurement.memory == "gpu" else Topic.NICS
     elif measurement.rung == Rung.APPLICATION and measurement.scope != Scope.FABRIC:
-        yield Topic.TRAINING if checks_results(measurement.tool) else Topic.SERVING
+        yield _application(measurement)
     elif measurement.tool in LAUNCHED:
         yield from COLLECTIVES[measurement.scope]
     elif LINK in record.ways:
@@ -150,6 +151,12 @@ def topics(record: ItemRecord, measurement: Measurement | None) -> Iterator[Topi
         yield Topic.COPIES
     else:
         yield Topic.OTHER
+
+
+def _application(measurement: Measurement) -> Topic:
+    if is_of_storage(measurement):
+        return Topic.STORAGE
+    return Topic.TRAINING if checks_results(measurement.tool) else Topic.SERVING
 
 
 def _of_node(parts: _Parts, reasons: _Reasons) -> Iterator[tuple[tuple[str, ...], str]]:
