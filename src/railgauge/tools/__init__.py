@@ -78,6 +78,7 @@ _RUN = {
     "rvs": Registered("railgauge.tools.rvs", is_of_each_gpu=True),
     "dcgmi-diag": Registered("railgauge.tools.dcgmi_diag", keys=("dcgmi",)),
     "fio": Registered("railgauge.tools.fio"),
+    "gdsio": Registered("railgauge.tools.gdsio"),
     "azure-nhc": Registered("railgauge.tools.azure_nhc", root="its script asks for root"),
 }
 # Tools whose output the suite reads but which it never starts.

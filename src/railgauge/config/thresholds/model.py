@@ -331,7 +331,8 @@ class Platform:
     """A checked platform file. ``not_applicable`` maps a test's subject to the reason.
 
     ``text`` is the file in the long form, which refers to no other file; a run keeps it.
-    ``devices`` are the names of the hostfile for devices that have others on some nodes.
+    ``devices`` are the names of the hostfile for devices that have others on some nodes, ``model``
+    is what it has served, empty if it names none.
     """
 
     name: str
@@ -352,6 +353,7 @@ class Platform:
     growth: Mapping[str, GrowthLimit] | None = None
     loose: tuple[DeclaredLoose, ...] = ()
     devices: DeviceNames = AS_DECLARED
+    model: str = ""
     text: str = field(default="", repr=False, compare=False)
 
     @property
