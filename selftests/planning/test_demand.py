@@ -71,6 +71,10 @@ def test_demands_are_listed_once_each_and_their_count_agrees(name, level):
     listed = list(demands(scope))
     assert len(listed) == count(scope) == len({demand.key for demand in listed})
     assert len({demand.question for demand in listed}) == len(listed)
+    made = {demand.question.case for demand in listed}
+    compared = {demand.question.other for demand in listed if demand.question.other}
+    smallest = {case for case in compared if scope.platform.measurements[case.measurement].ladder}
+    assert compared - smallest <= made
 
 
 @pytest.mark.parametrize("lab", ["h100-tcpx", "h200", "metax-c500"])
