@@ -330,9 +330,7 @@ class DeclaredLoose:
 class Platform:
     """A checked platform file. ``not_applicable`` maps a test's subject to the reason.
 
-    ``text`` is the file in the long form, which refers to no other file; a run keeps it.
-    ``devices`` are the names of the hostfile for devices that have others on some nodes, ``model``
-    is what it has served, empty if it names none.
+    ``text`` is its long form, which a run keeps; the hostfile gives ``devices`` and ``model``.
     """
 
     name: str
