@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 
 import pytest
+from testing.free_ports import free_ports
 from testing.lab_bench import Bench, StartLab, transcript, wait_for_listener
 
 from railgauge.tools import vllm_bench
@@ -261,9 +262,10 @@ BENCH = ("vllm", "bench", "serve", "--model", "m", "--dataset-name", "random", "
 
 def throughput(bench: Bench, *serve: str) -> float:
     address = bench.nodes[0].data_address
-    argv = ("vllm", "serve", "m", "--port", "18423", "--tensor-parallel-size", "8", *serve)
-    with serving(bench, 0, 18423, *argv):
-        ran = bench.run(0, *BENCH, "--base-url", f"http://{address}:18423")
+    (port,) = free_ports(1)
+    argv = ("vllm", "serve", "m", "--port", str(port), "--tensor-parallel-size", "8", *serve)
+    with serving(bench, 0, port, *argv):
+        ran = bench.run(0, *BENCH, "--base-url", f"http://{address}:{port}")
     assert ran.returncode == 0, ran.stderr
     match = re.search(r"Output token throughput \(tok/s\): +([\d.]+)", ran.stdout)
     assert match
@@ -282,10 +284,11 @@ LOADS = (("inf", "32"), ("inf", "64"), ("inf", "1"), ("8", "64"), ("0.05", "64")
 
 def test_the_figures_of_a_service_are_consistent(metax: Bench) -> None:
     address = metax.nodes[0].data_address
-    with serving(metax, 0, 18424, "vllm", "serve", "m", "--port", "18424"):
+    (port,) = free_ports(1)
+    with serving(metax, 0, port, "vllm", "serve", "m", "--port", str(port)):
         for rate, most in LOADS:
             load = ("--request-rate", rate, "--max-concurrency", most)
-            ran = metax.run(0, *BENCH, *load, "--base-url", f"http://{address}:18424")
+            ran = metax.run(0, *BENCH, *load, "--base-url", f"http://{address}:{port}")
             parsed = vllm_bench.parse(ran.stdout)
             assert parsed.errors == (), load
             found = {sample.metric: sample.value for sample in parsed.samples}

@@ -71,7 +71,8 @@ def without(platform, *names):
     ],
 )
 def test_needs_are_met_by_declared_hardware_only(platform, lacks):
-    assert absent(platform).keys() - {"subnet", "logins", "storage", "shared storage"} == lacks
+    of_hostfile = {"subnet", "logins", "model", "storage", "gpudirect storage", "shared storage"}
+    assert absent(platform).keys() - of_hostfile == lacks
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,9 @@ def test_the_reason_names_what_is_not_declared():
         "the platform declares no InfiniBand NIC",
         "the platform declares no Ethernet NIC",
         "no launch by ssh in the hostfile",
+        "the hostfile names no model to serve (model:)",
         "the hostfile declares no storage to measure (storage:)",
+        "the hostfile declares no GPUDirect Storage (gds_… of storage:)",
         "the hostfile declares no storage that all nodes use at once",
         "the hostfile has no pair to measure",
         "the hostfile has no group of more than two nodes to measure",
@@ -161,6 +164,7 @@ def test_a_demanded_subnet_scan_is_not_listed_as_not_limited():
 @pytest.mark.parametrize("platform", [H200, HOMELAB], ids=lambda platform: platform.name)
 def test_each_subject_removed_from_a_platform_file_is_listed(platform):
     """Each measurement and each expectation is removed in turn."""
+    platform = thresholds.with_model(platform, "some-model")
     at = level(platform, replace(FOUR, fabric=Fabric("n1", "", "topology"), no_fabric=""))
     for name in (*platform.measurements, *platform.expected):
         assert name in not_limited(without(platform, name), at, TESTS), name
@@ -194,7 +198,7 @@ def test_a_test_needs_the_parts_it_is_parametrized_over():
 @pytest.mark.parametrize("name", PLATFORMS)
 def test_no_platform_declares_a_subject_whose_needs_it_lacks(name):
     """A mark that needs too much would contradict a measurement that the platform declares."""
-    platform = thresholds.load(name, ROOT / "thresholds")
+    platform = thresholds.with_model(thresholds.load(name, ROOT / "thresholds"), "some-model")
     lacks = absent(platform).keys() - {"subnet"}
     wrong = {t.name for t in TESTS if t.is_in(platform) and lacks & set(t.needs)}
     assert not wrong

@@ -152,7 +152,8 @@ def test_without_the_free_space_nothing_is_written(mount):
     done = ran(planned(mount, size_mib=1 << 40)[2])
     assert done.returncode == 3
     (problem,) = parse(done.stdout).errors
-    assert "KiB free, and fio needs" in problem.message
+    assert "KiB free, and " in problem.message
+    assert problem.message.endswith(" are needed")
     assert left(mount) == []
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-pytestmark = pytest.mark.needs("gpus")
+pytestmark = pytest.mark.needs("gpus", "model")
 
 
 @pytest.mark.measures("node_serving")

@@ -17,6 +17,19 @@ def test_storage_of_a_node(node, measure, check):
     check(measure(node))
 
 
+@pytest.mark.measures("node_gds")
+@pytest.mark.needs("nvidia gpus", "gpudirect storage")
+def test_storage_of_a_gpu(node, measure, check):
+    """A GPU reads and writes each declared path at its rates, past the host's memory.
+
+    Pass: cuFile moved the data by GPUDirect Storage, at the rates that the hostfile declares.
+    Fail: A rate is below the declared one.
+    Remedy: Compare with what fio reads and writes there. If cuFile refuses the path, see gdscheck
+        -p: it names file systems and drivers that have no direct path.
+    """
+    check(measure(node))
+
+
 @pytest.mark.measures("group_storage")
 @pytest.mark.needs("shared storage", "three nodes")
 def test_storage_that_nodes_share(group, measure, check):

@@ -30,7 +30,6 @@ EXAMPLE = (
 )
 _NOT_READY = 1
 _UNNAMED = "unnamed"  # in place of a platform, which the nodes may not have yet
-_MODEL = "a-model"  # any name: only the programs that serve it matter
 _YAML = (".yaml", ".yml")
 
 
@@ -85,9 +84,7 @@ def _platform(cluster: Cluster, root: Path) -> Platform | None:
     if not (root / "thresholds" / f"{cluster.platform}.json").exists():
         return None
     found = thresholds.load(cluster.platform, root / "thresholds")
-    return thresholds.with_model(
-        thresholds.on_site(found, cluster, cluster.source), cluster.model or _MODEL
-    )
+    return thresholds.on_site(found, cluster, cluster.source)
 
 
 def _lines(found: Cells) -> list[HostfileLine]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from railgauge.config.refusal import refuse
-from railgauge.core.storage import FIGURES, TOGETHER, StorageMount
+from railgauge.core.storage import FIGURES, GDS, TOGETHER, StorageMount
 
 
 def mounts(
@@ -15,10 +15,14 @@ def mounts(
 ) -> dict[str, StorageMount]:
     """Return the declared mounts by name, of a document that the schema has accepted.
 
-    Raises ``HostfileError`` for figures of all nodes at once of two mounts, or of one that is not
-    shared.
+    Raises ``HostfileError`` for a mount without a figure, and for figures of all nodes at once of
+    two mounts, or of one that is not shared.
     """
     found = {name: _mount(one) for name, one in document.get("storage", {}).items()}
+    for name, one in found.items():
+        if not (one.least or one.together or one.gds):
+            what = f"storage: {name} has no figure that it must reach"
+            refuse(path, what, "declare one, or remove the path", line("storage", name))
     together = [name for name, one in found.items() if one.together]
     for name in together:
         if not found[name].shared:
@@ -32,7 +36,10 @@ def mounts(
 
 def _mount(said: Mapping[str, Any]) -> StorageMount:
     least = {name: float(said[name]) for name in FIGURES if name in said}
-    together = {way: float(said[key]) for way, key in TOGETHER.items() if key in said}
-    known = (*FIGURES, *TOGETHER.values())
+    together, gds = (
+        {way: float(said[key]) for way, key in keys.items() if key in said}
+        for keys in (TOGETHER, GDS)
+    )
+    known = (*FIGURES, *TOGETHER.values(), *GDS.values())
     rest = {name: value for name, value in said.items() if name not in known}
-    return StorageMount(**rest, least=least, together=together)
+    return StorageMount(**rest, least=least, together=together, gds=gds)

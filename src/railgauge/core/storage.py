@@ -31,6 +31,10 @@ TOGETHER = {way: f"together_{way}_mb_per_s" for way in ("write", "read")}
 """The figures of all nodes at once, by the way that the data go."""
 
 
+GDS = {way: f"gds_{way}_gib_per_s" for way in ("write", "read")}
+"""The figures between the mount and a GPU's memory (GPUDirect Storage), by the same way."""
+
+
 @dataclass(frozen=True, slots=True)
 class StorageMount:
     """A declared path. ``least`` is what it must deliver to one node, by the name of the figure.
@@ -38,7 +42,8 @@ class StorageMount:
     ``size_mib`` is how much one job writes, ``seconds`` how long a job takes, ``files`` how many
     files the jobs of metadata use. ``basis`` is where the figures come from. ``together`` is what
     a node gets on average while all use it, ``write`` and ``read`` in MB/s, and ``fairness`` the
-    least share of the median that one of them gets.
+    least share of the median that one of them gets. ``gds`` is what one GPU, of number ``gds_gpu``,
+    must get by GPUDirect Storage, in GiB/s.
     """
 
     path: str
@@ -50,3 +55,5 @@ class StorageMount:
     least: Mapping[str, float] = field(default_factory=dict)
     together: Mapping[str, float] = field(default_factory=dict)
     fairness: float = 0.0
+    gds: Mapping[str, float] = field(default_factory=dict)
+    gds_gpu: int = 0

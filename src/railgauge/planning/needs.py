@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from railgauge.config.thresholds.model import Nic, Platform
 from railgauge.config.thresholds.site import NODE_LOGIN
-from railgauge.config.thresholds.storage import GROUP_STORAGE, NODE_STORAGE
+from railgauge.config.thresholds.storage import GROUP_STORAGE, NODE_GDS, NODE_STORAGE
 from railgauge.core.errors import BadInput
 from railgauge.planning import at_end
 from railgauge.planning.demand import SUBNET
@@ -140,9 +140,18 @@ def _logins(platform: Platform, _: Level) -> str:
     return "" if NODE_LOGIN in platform.expected else "no launch by ssh in the hostfile"
 
 
+def _model(platform: Platform, _: Level) -> str:
+    return "" if platform.model else "the hostfile names no model to serve (model:)"
+
+
 def _storage(platform: Platform, _: Level) -> str:
     declared = NODE_STORAGE in platform.measurements
     return "" if declared else "the hostfile declares no storage to measure (storage:)"
+
+
+def _gpu_storage(platform: Platform, _: Level) -> str:
+    declared = NODE_GDS in platform.measurements
+    return "" if declared else "the hostfile declares no GPUDirect Storage (gds_… of storage:)"
 
 
 def _shared_storage(platform: Platform, _: Level) -> str:
@@ -182,7 +191,9 @@ _OF_CLUSTER: Mapping[str, Callable[[Platform, Level], str]] = {
     "three nodes": _three_nodes,
     "four nodes": _four_nodes,
     "logins": _logins,
+    "model": _model,
     "storage": _storage,
+    "gpudirect storage": _gpu_storage,
     "shared storage": _shared_storage,
 }
 # A measurement may be made over either if a site declares it: TCP goes over InfiniBand too.

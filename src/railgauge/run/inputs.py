@@ -85,7 +85,7 @@ def check(platform: Platform, root: Path, cluster: Cluster | None = None) -> Non
     if cluster:
         with gathered.trying():
             check_keys(cluster, platform)
-        checks = (_undeclared, _unknown_devices, _unserved)
+        checks = (_undeclared, _unknown_devices)
         for error in (error for of in checks for error in of(platform, cluster)):
             gathered.add(error)
     gathered.raise_any()
@@ -124,14 +124,6 @@ def _unknown_devices(platform: Platform, cluster: Cluster) -> Iterator[BadInput]
                 what = f"devices: {' and '.join(of)} are both {there} on {node}"
                 remedy = "say what each of them is there; swapped names need both lines"
                 yield HostfileError(what, where=cluster.source, remedy=remedy)
-
-
-def _unserved(platform: Platform, cluster: Cluster) -> Iterator[BadInput]:
-    """The error for a hostfile without a model, if a measurement of the platform serves one."""
-    if lacking := thresholds.lacking_model(platform):
-        what = f"names no model, and {' and '.join(lacking)} of {platform.name} need one"
-        remedy = "add 'model: NAME', as for vllm serve; a plain list cannot hold it"
-        yield HostfileError(what, where=cluster.source, remedy=remedy)
 
 
 # --- check that every command can be planned ---

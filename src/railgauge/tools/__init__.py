@@ -79,6 +79,7 @@ _RUN = {
     "dcgmi-diag": Registered("railgauge.tools.dcgmi_diag", keys=("dcgmi",)),
     "fio": Registered("railgauge.tools.fio"),
     "congestion": Registered("railgauge.tools.congestion", keys=("ccl_tests", "perftest")),
+    "gdsio": Registered("railgauge.tools.gdsio"),
     "azure-nhc": Registered("railgauge.tools.azure_nhc", root="its script asks for root"),
 }
 # Tools whose output the suite reads but which it never starts.

@@ -99,10 +99,12 @@ def describe(data: dict[str, Any], name: str, index: int, seed: int) -> dict[str
         device: _device(values, device, data["identities"], index)
         for device, values in data["devices"].items()
     }
-    # Every node has dd; the lab's own reads the kernel's log of the node. fio measures
+    # Every node has dd; the lab's own reads the kernel's log of the node. fio and gdsio measure
     # what the hostfile declares as storage.
     node["tools"]["dd"] = "kernel_log"
     node["tools"]["fio"] = "fio"
+    if node["smi"].get("vendor") == "nvidia":
+        node["tools"]["gdsio"] = "gdsio"
     for place, gpu in enumerate(node["gpus"]):
         gpu.update(identities.gpu(name, place, node["smi"]["vendor"]))
     return node | {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Job = dict[str, str]
 
 _BLOCKS = {"1M": 1 << 20, "4k": 4096}
-_OPERATIONS = {
+OPERATIONS = {
     ("write", "1M"): 4000e6 / (1 << 20),
     ("read", "1M"): 6800e6 / (1 << 20),
     ("randwrite", "4k"): 180e3,
@@ -89,7 +89,7 @@ def _jobs(arguments: list[str]) -> list[Job]:
 def _job(job: Job, node: Node) -> dict[str, Any] | None:
     """What fio prints of one job; ``None`` for a job that the lab does not know."""
     of_files = _OF_FILES.get(job.get("ioengine", ""))
-    best = of_files or _OPERATIONS.get((job.get("rw", ""), job.get("bs", "")))
+    best = of_files or OPERATIONS.get((job.get("rw", ""), job.get("bs", "")))
     if best is None:
         return None
     key = f"{node['name']} fio {job['name']}"

@@ -328,8 +328,7 @@ class DeclaredLoose:
 class Platform:
     """A checked platform file. ``not_applicable`` maps a test's subject to the reason.
 
-    ``text`` is the file in the long form. ``devices`` are the names of the hostfile for devices
-    that have others on some nodes.
+    ``text`` is its long form, which a run keeps; the hostfile gives ``devices`` and ``model``.
     """
 
     name: str
@@ -350,6 +349,7 @@ class Platform:
     growth: Mapping[str, GrowthLimit] | None = None
     loose: tuple[DeclaredLoose, ...] = ()
     devices: DeviceNames = AS_DECLARED
+    model: str = ""
     text: str = field(default="", repr=False, compare=False)
 
     @property

@@ -52,17 +52,14 @@ def _launches(platform: Platform) -> bool:
 def with_model(platform: Platform, model: str) -> Platform:
     """Return the platform with ``model`` in all measurements that take it from the hostfile.
 
-    If ``model`` is empty, the platform is returned unchanged.
+    Without a model the platform has none of these: the report lists them, with that reason.
     """
-    if not model:
-        return platform
-    named = {name: _naming(one, model) for name, one in platform.measurements.items()}
-    return replace(platform, measurements=named)
-
-
-def lacking_model(platform: Platform) -> tuple[str, ...]:
-    """Return the names of the measurements that still need the name of a model."""
-    return tuple(name for name, one in platform.measurements.items() if _is_open(one))
+    made = {
+        name: _naming(one, model)
+        for name, one in platform.measurements.items()
+        if model or not _is_open(one)
+    }
+    return replace(platform, measurements=made, model=model)
 
 
 def _naming(measurement: Measurement, model: str) -> Measurement:

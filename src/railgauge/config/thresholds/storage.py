@@ -13,11 +13,13 @@ from railgauge.config.thresholds.model import (
     Measurement,
     Platform,
 )
+from railgauge.config.thresholds.physics import slots_gbps
 from railgauge.core.limits import Basis, Limit
-from railgauge.core.storage import FIGURES, StorageMount
+from railgauge.core.storage import FIGURES, GDS, StorageMount
 from railgauge.core.terms import Rung, Scope
+from railgauge.core.units import convert
 
-NODE_STORAGE, GROUP_STORAGE = "node_storage", "group_storage"
+NODE_STORAGE, NODE_GDS, GROUP_STORAGE = "node_storage", "node_gds", "group_storage"
 _READ_AS_WRITTEN = Basis("derived", "What one node wrote, every other node must read as it is.")
 _PHASES = 6
 # Blocks are counted; a margin is a share of its limit, which can so not be 0.
@@ -33,6 +35,7 @@ _OF_METADATA = ("creates_per_s", "stats_per_s", "deletes_per_s")
 def with_storage(platform: Platform, mounts: Mapping[str, StorageMount]) -> Platform:
     """Return the platform with the measurements of these mounts."""
     made = [_of_nodes(mounts)] if any(one.least for one in mounts.values()) else []
+    made += [_of_gpus(mounts, platform)] if any(one.gds for one in mounts.values()) else []
     made += [_of_all(name, one) for name, one in mounts.items() if one.together]
     return replace(
         platform, measurements={**platform.measurements, **{one.name: one for one in made}}
@@ -58,6 +61,49 @@ def _of_nodes(mounts: Mapping[str, StorageMount]) -> Measurement:
         time_limit_s=_START_S + sum(map(_longest_s, declared.values())),
         typical_s=1 + sum(map(_usual_s, declared.values())),
         options={"mounts": {name: _asked(one) for name, one in declared.items()}},
+        scope=Scope.NODE,
+    )
+
+
+def _of_gpus(mounts: Mapping[str, StorageMount], platform: Platform) -> Measurement:
+    """Between each declared path and the memory of a GPU, whose slot carries all of it."""
+    slot = slots_gbps(platform, 1)
+    ceiling = None if slot is None else convert(slot, "Gb/s", "GiB/s")
+    declared = {name: one for name, one in mounts.items() if one.gds}
+    limits = tuple(
+        Limit(
+            metric=f"bandwidth_{way}/{name}-{way}",
+            unit="GiB/s",
+            floor=least,
+            ceiling=ceiling,
+            basis=Basis("hostfile", one.basis),
+            pointer=f"/storage/{name}/{GDS[way]}",
+        )
+        for name, one in declared.items()
+        for way, least in one.gds.items()
+    )
+    seconds = sum(len(one.gds) * one.seconds for one in declared.values())
+    fills_s = sum(one.size_mib for one in declared.values()) / _SLOWEST_MIB_PER_S
+    return Measurement(
+        name=NODE_GDS,
+        rung=Rung.APPLICATION,
+        tool="gdsio",
+        command="gdsio",
+        memory="gpu",
+        asserts=tuple(Assertion(limit.metric, "run") for limit in limits),
+        extents={level: Extent((), "all", 3 if level == SIGNOFF else 1) for level in LEVELS},
+        limits=limits,
+        time_limit_s=_START_S * (len(limits) + len(declared)) + seconds + fills_s,
+        typical_s=5 + seconds,
+        options={
+            "mounts": {
+                name: {
+                    **{"path": one.path, "size_mib": one.size_mib, "seconds": one.seconds},
+                    **{"gpu": one.gds_gpu, "ways": list(one.gds), "shared": one.shared},
+                }
+                for name, one in declared.items()
+            }
+        },
         scope=Scope.NODE,
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from railgauge.config.thresholds.storage import GROUP_STORAGE, NODE_STORAGE
+from railgauge.config.thresholds.storage import GROUP_STORAGE, NODE_GDS, NODE_STORAGE
 from railgauge.core.naming import folded
 from railgauge.core.storage import TOGETHER, StorageMount
 from railgauge.core.terms import BESIDE_ROLES
@@ -16,11 +16,13 @@ from railgauge.judging.record import ItemRecord
 from railgauge.tools.fio.parse import parse
 from railgauge.tools.fio.together import SharedRun, shared_run
 
+_OF_NODES = (NODE_STORAGE, NODE_GDS)
+
 
 def slow_storage(context: Context) -> Iterator[CauseClaim]:
     """One claim for each node and mount; one in all for a shared mount that is slow everywhere."""
     found: dict[str, dict[str, list[JudgedItem]]] = {}
-    for record in context.about(NODE_STORAGE):
+    for record in context.about(*_OF_NODES):
         for judged in missed(record):
             mount = judged.metric.partition("/")[2].rpartition("-")[0]
             found.setdefault(mount, {}).setdefault(record.nodes[0], []).append((record, judged))
@@ -38,7 +40,7 @@ def _places(
     measured = {
         record.nodes[0]
         for record in context.results.records.values()
-        if record.subject == NODE_STORAGE and record.judgements
+        if record.subject in _OF_NODES and record.judgements
     }
     if not (declared and declared.shared and len(measured) > 1 and measured == by_node.keys()):
         return by_node

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
+from railgauge.tools import on_storage
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.documents import items, number, part, read_only_document
 from railgauge.tools.text import clean, lines
@@ -26,9 +28,6 @@ _WAY = re.compile(
 )
 _STARTED = re.compile(r"^[^\s:][^:\n]{0,100}: \(g=[0-9]{1,6}\): rw=", re.MULTILINE)
 _END = re.compile(r"^Run status group [0-9]{1,6} \(all jobs\):", re.MULTILINE)
-# What the shell that starts fio says where it does not start it.
-_REFUSED = re.compile(r"^storage: [^\n]{1,300}", re.MULTILINE)
-_PHASE = re.compile(r"^railgauge storage phase [^\n]{1,200}$", re.MULTILINE)
 _DECIMAL = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _BINARY = {None: 1.0, "Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
 _AGREEMENT = 0.02
@@ -47,11 +46,11 @@ def parse(text: str) -> Parsed:
     collector = OutputCollector()
     version: str | None = None
     summary: dict[str, object] = {}
-    if refused := _REFUSED.search(text):
-        collector.error(ProblemKind.TOOL_FAILED, refused[0])
+    if refused := on_storage.refused(text):
+        collector.error(ProblemKind.TOOL_FAILED, refused)
     elif collector.check_started(text, "fio"):
-        if _PHASE.search(text):
-            version, summary = _read_phases(text, collector)
+        if told := list(on_storage.phases(text)):
+            version, summary = _read_phases(told, collector)
         elif '"fio version"' in text:
             version, summary = _read_json(text, collector)
         else:
@@ -75,11 +74,13 @@ def _read_json(text: str, collector: OutputCollector) -> tuple[str | None, dict[
     return version, {"jobs": {str(job.get("jobname"))[:100]: _options(job) for job in jobs}}
 
 
-def _read_phases(text: str, collector: OutputCollector) -> tuple[str | None, dict[str, object]]:
+def _read_phases(
+    phases: Sequence[tuple[str, str]], collector: OutputCollector
+) -> tuple[str | None, dict[str, object]]:
     """Read the documents of a run in phases, one behind each line that names its phase."""
     version: str | None = None
     jobs: dict[str, object] = {}
-    for told in _PHASE.split(text)[1:]:
+    for _, told in phases:
         version, summary = _read_json(told, collector)
         found = summary.get("jobs")
         if isinstance(found, dict):

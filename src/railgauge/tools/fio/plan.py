@@ -1,10 +1,4 @@
-"""The commands, the metrics, and the items that the output must confirm.
-
-Every file is made in a folder of its own in the declared path, whose name is of the cluster and the
-node, so that a node can remove what an earlier run was killed over. The shell that starts fio
-checks the free space first and removes the folder whatever ends it but ``kill -9`` of itself; what
-that leaves, the next run of the node removes.
-"""
+"""The commands, the metrics, and the items that the output must confirm."""
 
 from __future__ import annotations
 
@@ -12,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from railgauge.config.thresholds.model import Measurement
 from railgauge.core.model import Command, Parsed
 from railgauge.core.storage import FIGURES
-from railgauge.tools import Setting
+from railgauge.tools import Setting, on_storage
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.fio import together
 from railgauge.tools.metric import HIGHER, LOWER, Metric
@@ -37,32 +30,18 @@ METRICS = (
     Metric("corrupt", ("count",), LOWER, may_be_zero=True),
 )
 COMMANDS = ("fio",)
-_FOLDER = ".railgauge-"
 _DIRECTORY = "--directory="
-_FILE_KIB = 4
-# The words are the folders, one a line, the free space in KiB that each needs, and fio's command.
-# fio runs in the background, because a shell handles a signal only when its foreground has ended.
-# It is one process, and killed: it forgets a TERM that comes before its jobs run.
-_SCRIPT = """\
-set -f; IFS='
-'
+# The words are the folders, the free space that each needs, and fio's command; it is one process.
+_SCRIPT = (
+    on_storage.FUNCTIONS
+    + """\
 folders=$1 needs=$2; shift 2
-fio=
-clean() { [ -z "$fio" ] || { kill -s KILL "$fio"; wait "$fio"; }; rm -rf -- $folders; } 2>/dev/null
-trap clean EXIT; trap 'exit 143' TERM; trap 'exit 130' INT; trap 'exit 129' HUP
-for folder in $folders; do
-  mount=${folder%/*} need=${needs%%,*} needs=${needs#*,}
-  [ -d "$mount" ] || { echo "storage: $mount is no folder on this node"; exit 3; }
-  rm -rf -- "$folder"
-  free=$(df -Pk -- "$mount" | awk 'END { print $4 }')
-  [ "${free:-0}" -ge "$need" ] 2>/dev/null || {
-    echo "storage: $mount has ${free:-unknown} KiB free, and fio needs $need"; exit 3; }
-  mkdir -m 700 -- "$folder" || { echo "storage: $folder cannot be made"; exit 3; }
-done
-"$@" & fio=$!
-wait "$fio"; code=$?; fio=
+clean() { end_started; rm -rf -- $folders; } 2>/dev/null
+prepare
+start "$@"
 exit "$code"
 """
+)
 # What every job of a kind is asked for. Only reads and writes that pass by the node's page cache
 # are figures of the storage.
 _TIMED = {"ioengine": "libaio", "direct": "1", "group_reporting": "1", "time_based": "1"}
@@ -75,8 +54,6 @@ _KINDS: Mapping[str, Mapping[str, str]] = {
     "stat": {"ioengine": "filestat"},
     "delete": {"ioengine": "filedelete"},
 }
-# A third more than the data: a file system that is full is slow, and has data of its own.
-_ROOM = 4 / 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +85,8 @@ class _Job:
         return {
             "filename_format": "file.$filenum",
             "nrfiles": str(files),
-            "filesize": f"{_FILE_KIB}k",
-            "size": f"{files * _FILE_KIB}k",
+            "filesize": f"{on_storage.FILE_KIB}k",
+            "size": f"{files * on_storage.FILE_KIB}k",
             "openfiles": "1",
             "fallocate": "none",
         }
@@ -127,43 +104,23 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     node's PATH, or at the path under ``fio`` in the hostfile's ``tools``. Raises ``BadInput``.
     """
     options = read_options(setting, frozenset({"mounts", "together"}), COMMANDS)
-    mounts = {
-        name: {**asked, "path": _path(setting, name, asked)}
-        for name, asked in _mounts(setting.measurement).items()
-    }
+    mounts = on_storage.reached_mounts(setting)
     if not mounts:
         options.refuse("no mounts to measure", "declare them in the hostfile, under storage:")
     if options.flag("together"):
         return tuple(together.commands(setting, mounts, program(setting, "fio")))
-    own = f"{_FOLDER}{setting.cluster.name}-{setting.case.nodes[0]}"
-    folders = {name: f"{one['path']}/{own}" for name, one in mounts.items()}
-    needs = ",".join(str(_needs_kib(one)) for one in mounts.values())
+    folders = on_storage.own_folders(setting, mounts)
     jobs = (word for job in _jobs(mounts) for word in job.argv(folders[job.mount]))
+    needs = on_storage.needs_kib(mounts)
     fio = (program(setting, "fio"), "--output-format=json", "--thread", *jobs)
     wrapped = ("sh", "-c", _SCRIPT, "fio", "\n".join(folders.values()), needs, *fio)
     return on_its_node(setting, wrapped)
-
-
-def _path(setting: Setting, name: str, asked: Mapping[str, Any]) -> str:
-    """The path of a mount as the cluster is reached, or as it was declared."""
-    reached = setting.cluster.storage.get(name)
-    return reached.path if reached else str(asked["path"])
-
-
-def _mounts(measurement: Measurement) -> Mapping[str, Mapping[str, Any]]:
-    """What is asked of each mount, by its name."""
-    asked = measurement.options.get("mounts")
-    return asked if isinstance(asked, dict) else {}
 
 
 def _jobs(mounts: Mapping[str, Mapping[str, Any]]) -> Iterator[_Job]:
     for name, asked in mounts.items():
         for kind in (FIGURES[one].job for one in FIGURES if one in asked["figures"]):
             yield _Job(f"{name}-{kind}", kind, name, asked)
-
-
-def _needs_kib(asked: Mapping[str, Any]) -> int:
-    return int((asked["size_mib"] * 1024 + asked["files"] * _FILE_KIB) * _ROOM)
 
 
 def joined(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> Parsed:
@@ -176,7 +133,7 @@ def joined(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> Parsed:
 
 def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
     """Compare the jobs, the options of each, and the time of the command with that of its jobs."""
-    mounts = _mounts(asked.measurement)
+    mounts = on_storage.mounts_of(asked.measurement)
     if asked.option("together"):
         return tuple(one for each in mounts.values() for one in together.claims(asked, sides, each))
     jobs = list(_jobs(mounts))

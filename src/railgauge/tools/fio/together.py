@@ -13,7 +13,7 @@ from statistics import median
 from typing import Any
 
 from railgauge.core.model import Command, Parsed, Sample
-from railgauge.tools import Setting
+from railgauge.tools import Setting, on_storage
 from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
 from railgauge.tools.options import command_on
 
@@ -21,15 +21,13 @@ from railgauge.tools.options import command_on
 # for the others in seconds, the first node, the program, and the phases: a name and the options of
 # fio, one a line. A node's own new file makes an NFS client look at the folder anew. The last node
 # removes the folder.
-_SCRIPT = """\
-set -f; IFS='
-'
+_SCRIPT = (
+    on_storage.FUNCTIONS
+    + """\
 folder=$1 node=$2 count=$3 need=$4 patience=$5 first=$6 program=$7; shift 7
-mount=${folder%/*} mine=$folder/$node run=${RAILGAUGE_RUN:-none} fio= turn=0; run=${run%%/*}
+mount=${folder%/*} mine=$folder/$node run=${RAILGAUGE_RUN:-none} turn=0; run=${run%%/*}
 own() { set +f; rm -rf -- "$mine" "$folder/@$node@"*; set -f; }
-end_fio() { [ -z "$fio" ] || { kill -s KILL "$fio"; wait "$fio"; }; }
-clean() { end_fio; own; rmdir -- "$folder"; } 2>/dev/null
-fail() { echo "storage: $1"; exit 3; }
+clean() { end_started; own; rmdir -- "$folder"; } 2>/dev/null
 meet() {
   phase=$1 end=$(($(date +%s) + patience))
   : >"$folder/@$node@$phase@$run" || fail "$folder cannot be written"
@@ -39,22 +37,17 @@ meet() {
     sleep 0.2
   done
 }
-trap clean EXIT; trap 'exit 143' TERM; trap 'exit 130' INT; trap 'exit 129' HUP
-[ -d "$mount" ] || fail "$mount is no folder on this node"
+is_folder "$mount"
 mkdir -- "$folder" 2>/dev/null
 [ -d "$folder" ] && [ ! -L "$folder" ] || fail "$folder cannot be made"
 own
-free=$(df -Pk -- "$mount" | awk 'END { print $4 }')
-[ "${free:-0}" -ge "$need" ] 2>/dev/null ||
-  fail "$mount has ${free:-unknown} KiB free, and fio needs $need"
+has_room "$mount" "$need"
 mkdir -m 755 -- "$mine" || fail "$mine cannot be made"
 for options; do
   name=${options%%"$IFS"*}
   meet "$((turn += 1))"
-  "$program" --thread --output-format=json "--output=$mine/told" --verify_state_save=0 \\
-    ${options#*"$IFS"} &
-  fio=$!
-  wait "$fio"; code=$?; fio=
+  start "$program" --thread --output-format=json "--output=$mine/told" --verify_state_save=0 \\
+    ${options#*"$IFS"}
   [ "$name" = fill ] || { echo "railgauge storage phase $name"; cat -- "$mine/told"; echo; }
   [ "$code" -eq 0 ] || exit "$code"
 done
@@ -68,11 +61,11 @@ while set -- "$folder"/*/; [ -d "$1" ]; do
 done
 rm -f -- "$folder/@"*"@end@$run"
 """
+)
 _START_S = 60
 _SLOWEST_MIB_PER_S = 50
 _READERS = 2
 _KIB = 1024
-_ROOM = 4 / 3
 _RATES = {"write": "bandwidth_write", "read": "bandwidth_read"}
 
 
@@ -95,11 +88,11 @@ def commands(
     nodes = setting.case.nodes
     for node in (*nodes[1:], nodes[0]):
         for asked in mounts.values():
-            folder = f"{asked['path']}/.railgauge-{setting.cluster.name}-together"
+            folder = f"{asked['path']}/{on_storage.FOLDER}{setting.cluster.name}-together"
             phases = (
                 phase.word(f"{folder}/{author}") for phase, author in _phases(asked, nodes, node)
             )
-            need = int(2 * asked["size_mib"] * _KIB * len(nodes) * _ROOM)
+            need = int(2 * asked["size_mib"] * _KIB * len(nodes) * on_storage.ROOM)
             patience = _START_S + asked["size_mib"] // _SLOWEST_MIB_PER_S
             words = (
                 folder,
