@@ -1,4 +1,4 @@
-"""The ladder of a run: its units, and the questions of each row by the level's demands."""
+"""The ladder of a run: its units, and the questions of each row by the required checks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from railgauge.core.model import Outcome, Pair
 from railgauge.core.question import LIMITS, RATIO, READ, Question
 from railgauge.planning import plan
 from railgauge.planning.collected import NO_SUBJECT, About, Subject
-from railgauge.planning.demand import DemandInputs, ItemKey, demands
+from railgauge.planning.required import LevelScope, ItemKey, required_checks
 from railgauge.planning.held import All
 from railgauge.run.ladder import Ladder, begun
 
@@ -44,7 +44,7 @@ def collected(tmp_path_factory):
         assert run.code == 0, run.output[-3000:]
         items, declared, level = pickle.loads((project.folder / "items.pickle").read_bytes())
         platform = thresholds.load(declared.platform, ROOT / "thresholds")
-        return DemandInputs(platform, declared, level), items
+        return LevelScope(platform, declared, level), items
 
     return collected
 
@@ -63,12 +63,12 @@ HELD = ("--most-items", "0")
     ],
     ids=lambda options: " ".join(options[1:]),
 )
-def test_the_rows_ask_what_the_level_demands(collected, options):
-    """Each demand is in the one row that is about it, and no row asks for more."""
+def test_the_rows_ask_what_the_level_requires(collected, options):
+    """Each required check is in the one row that is about it, and no row asks for more."""
     scope, items = collected(*options)
     ladder = Ladder(scope, items)
     rows = [row for unit in ladder.units for row in ladder.rows(unit)]
-    wanted = {one.key: one.question for one in demands(scope) if not one.why_not}
+    wanted = {one.key: one.question for one in required_checks(scope) if not one.why_not}
     found = []
     for row in rows:
         read = [one.case for one in row.item.questions if one.kind == READ]
@@ -110,7 +110,7 @@ PLATFORM = thresholds.load("h200", ROOT / "thresholds")
 
 def scope_of(platform, level="nightly"):
     declared = cluster("a", "b", "c")
-    return DemandInputs(platform, declared, plan.level(platform, declared, level))
+    return LevelScope(platform, declared, plan.level(platform, declared, level))
 
 
 SCOPE = scope_of(PLATFORM)
@@ -214,7 +214,7 @@ def test_a_record_has_no_result_until_its_item_is_judged():
     assert list(ladder((item_id, about)).records()) == [record]
 
 
-def test_an_item_that_the_level_does_not_demand_is_measured_and_read():
+def test_an_item_that_the_level_does_not_require_is_measured_and_read():
     """An item of a site's own asks for another size; its test says what it wants to know."""
     made = ladder(measured(WRITE, "ab", "mlx5_0", 3))
     (row,) = made.rows(made.units[0])

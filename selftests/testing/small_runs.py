@@ -37,7 +37,7 @@ from railgauge.judging.assessor import Assessor
 from railgauge.judging.kernel_log import ITEMS as LOGS
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
-from railgauge.planning.demand import DemandInputs, demands
+from railgauge.planning.required import LevelScope, required_checks
 from railgauge.planning.pairing import DIRECTED
 from railgauge.planning.part import LevelPart, within
 from railgauge.run import resume
@@ -137,7 +137,7 @@ def _recorded(contents: FolderContents, run: RunPlan, store: Store) -> FolderCon
     """Write records, plan and verdict, as they follow from the evidence."""
     platform, of = contents.platform(), contents.cluster()
     assessor = Assessor(platform, contents.found, contents.result, of.fabric)
-    wanted = demands(DemandInputs(platform, of, run.level_of(platform, of)))
+    wanted = required_checks(LevelScope(platform, of, run.level_of(platform, of)))
     items = [
         ItemRecord(
             SETTING.format(one.place),

@@ -20,8 +20,8 @@ from railgauge.core import private_files
 from railgauge.core.errors import BadInput
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Cluster
-from railgauge.planning import demand, part, resource_estimate, sample
-from railgauge.planning.demand import DemandInputs
+from railgauge.planning import required, part, resource_estimate, sample
+from railgauge.planning.required import LevelScope
 from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates, not_limited
 from railgauge.planning.plan import Level
@@ -79,7 +79,7 @@ def _settings(
     whole, options = _level(request, cluster, platform, before), request.options
     measures = recording.plan.part if recording else parted.asked(request, cluster, platform, whole)
     level = part.of_level(measures, whole) if measures else whole
-    scope = DemandInputs(platform, cluster, level)
+    scope = LevelScope(platform, cluster, level)
     _refuse_endless(scope)
     tests = candidates(marked_tests(request.root))
     return RunSettings(
@@ -111,8 +111,8 @@ def _settings(
     )
 
 
-def _refuse_endless(scope: DemandInputs) -> None:
-    if why := resource_estimate.why_not(demand.count(scope)):
+def _refuse_endless(scope: LevelScope) -> None:
+    if why := resource_estimate.why_not(required.count(scope)):
         raise BadInput(f"level {scope.level.name} {why}", remedy=resource_estimate.REMEDY)
 
 

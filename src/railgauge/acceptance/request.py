@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from railgauge.core.model import Cluster
-from railgauge.planning.demand import DemandInputs, count
+from railgauge.planning.required import LevelScope, count
 from railgauge.planning.plan import Level
 
 LEVEL = "nightly"
@@ -70,7 +70,7 @@ class Request:
         widest = max((len(pairs) for pairs in level.rounds), default=1)
         return asked or min(cluster.independent_pairs, widest) or 1
 
-    def holds_items(self, scope: DemandInputs) -> bool:
+    def holds_items(self, scope: LevelScope) -> bool:
         """Whether items hold others: not if the user selects items by their names."""
         options = self.options
         if options.keyword or options.deselect or any("[" in one for one in self.ids):

@@ -1,12 +1,12 @@
-"""Gates: what went wrong below a rung keeps what is above it from being measured. Pure.
+"""Gates: failures on a rung keep the rungs above it from being measured. Pure.
 
-The lowest rung that fails explains a failure, so the rungs above it are not measured. A pair that
-failed blocks what goes on inside a node only if it leaves the node under suspicion
+The lowest rung that fails explains a failure, so the rungs above it are not measured. A failed pair
+blocks measurements inside a node only if it leaves the node under suspicion
 (``judging.suspicion``). A collective behind its gate may still be run to check its results, but not
 if an item below it prevents that (``judging.prevention``).
 
-Gates follow evidence alone. An item that fails by an assert of a site's own test, or by an error of
-a fixture, says nothing about its nodes, and closes no gate.
+Gates follow evidence alone. A failed assert of a site's own test, or an error of a fixture, shows
+nothing about the nodes, and closes no gate.
 
 Example: the items of rung 1 on node ``a`` are ``link[a]`` (passed) and ``errors[a]`` (failed).
 An item of rung 2 on the pair ``a:b`` is then blocked by ``errors[a]``.
@@ -34,7 +34,7 @@ class Ended:
     """An item that has ended, as the gates above it see it.
 
     ``place`` is its place in the ladder, ``nodes`` are those whose gates it may close. ``outcome``
-    is what its evidence shows; *not run* if that is nothing.
+    is that of its evidence; *not run* without any.
     """
 
     id: str
@@ -60,9 +60,9 @@ def _shown(item: ItemRecord) -> ItemRecord:
 
 @dataclass(slots=True)
 class _Floor:
-    """How the items of one node on one rung ended.
+    """The outcomes of the items of one node on one rung.
 
-    ``prevents`` says of some items which collectives they make impossible or dangerous.
+    ``prevents`` has the collectives that some items make impossible or dangerous.
     """
 
     ended: NodeOutcomes
@@ -71,13 +71,13 @@ class _Floor:
 
 @dataclass(slots=True)
 class Gates:
-    """What went wrong, by node and rung."""
+    """Failures by node and rung."""
 
     _floors: dict[str, dict[int, _Floor]] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
 
     def note(self, one: Ended) -> None:
-        """Take the end of an item. The latest one that shows something counts: it may run again."""
+        """Take the result of an item; the latest one with evidence counts, as it may run again."""
         if one.outcome is Outcome.NOT_RUN:
             return
         for node in dict.fromkeys(one.nodes):
@@ -98,7 +98,7 @@ class Gates:
         return tuple(sorted(found, key=self._places.__getitem__))
 
     def is_checked(self, measurement: Measurement, nodes: Sequence[str]) -> bool:
-        """Whether a measurement behind its gate is made all the same, to check its results."""
+        """Whether a measurement behind its gate is made nevertheless, to check its results."""
         if measurement.scope not in _CHECKED or not checks_results(measurement.tool):
             return False
         below = self._below(measurement.rung, nodes)

@@ -1,8 +1,8 @@
-"""Tell which nodes of a failed pair are still under suspicion. Pure.
+"""Decide which nodes of a failed pair are still under suspicion. Pure.
 
-A pair that failed does not say which of its two nodes is at fault. A node that reached all limits
-of the same test over the same part with another partner is not: what failed is at its partner, or
-between the two. What goes on inside such a node may be measured.
+A failed pair does not show which of its two nodes is at fault. A node that reached all limits of
+the same test over the same part with another partner is not: the fault is at its partner, or
+between the two. Measurements inside such a node may run.
 
 Example: ``a`` and ``b`` are slow with each other over ``mlx5_0``. ``a`` was fast with ``c`` over
 ``mlx5_0`` at all sizes, and ``b`` was measured with ``a`` only. ``b`` is under suspicion.
@@ -23,16 +23,16 @@ _BLOCKING = frozenset({Outcome.FAILED, Outcome.ERROR})
 
 
 def asked(item_id: str, nodes: Sequence[str]) -> str:
-    """What an item asks of its nodes: its id without them and without the size of a message."""
+    """The question of an item: its id without nodes and message size."""
     return _SIZE.sub("]", item_id.replace(":".join(nodes), "", 1))
 
 
 @dataclass(slots=True)
 class NodeOutcomes:
-    """What ended well or badly on one node: its partners by what was asked.
+    """Passed and failed questions of one node, with its partners.
 
-    ``wrong`` has, by the id of each item, what was asked and of which partner; both are empty for
-    an item that is not of a pair.
+    ``wrong`` has, by the id of each item, its question and its partner; both are empty for an item
+    that is not of a pair.
     """
 
     node: str
@@ -50,7 +50,7 @@ class NodeOutcomes:
             self.fine.setdefault(asked(item_id, nodes), set()).add(partner)
 
     def suspicious(self) -> Iterator[str]:
-        """Yield the items that went wrong and leave the node under suspicion."""
+        """Yield the failed items that leave the node under suspicion."""
         bad: dict[str, set[str]] = {}
         for about, partner in self.wrong.values():
             bad.setdefault(about, set()).add(partner)

@@ -1,8 +1,8 @@
-"""What is asked of one node by a test as one item of pytest. Pure.
+"""All questions of a test about one node as one item of pytest. Pure.
 
 Up to ``MOST_ITEMS`` each part, pair, pairing and message size is an item that pytest collects. In a
-larger run pytest collects one item for each test and node, and the others are rows of it. Each row
-has the record that the item would have, so that the verdict is the same.
+larger run pytest collects one item for each test and node, with the others as its rows (sub-items).
+Each row has the record that the item would have, so that the verdict is the same.
 
 Example: the rows of ``test_bandwidth[host_read_bandwidth-all-pairs-of-a-all-pairings-all-sizes]``
 have the ids ``…-a:b-mlx5_0-64KiB]``, ``…-a:b-mlx5_0-8MiB]``, ``…-a:b-mlx5_1-64KiB]`` and so on.
@@ -21,7 +21,7 @@ MOST_ITEMS = 20_000
 
 PAIR, PAIRING = "pair", "pairing"
 PARTS = (PAIRING, "gpu", "nic", "adapter", "link", "size")
-"""What an item may hold all of beside pairs, in the order of its id, which ends with them."""
+"""The arguments beside pairs of which an item may have all values, in the order of its id."""
 
 
 @dataclass(frozen=True, slots=True)

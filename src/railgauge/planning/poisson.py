@@ -1,8 +1,8 @@
-"""What a number of events in a time proves about their rate: exact Poisson bounds. Pure.
+"""Bounds on the rate of events from their number in a time: exact Poisson bounds. Pure.
 
-Events that come independently, at a constant rate, are Poisson distributed. If ``k`` were seen, a
-rate is ruled out with confidence ``c`` if it would give ``k`` or fewer with a chance of at most
-``1 - c`` (Garwood 1936).
+Independent events at a constant rate are Poisson distributed. After ``k`` events a rate is ruled
+out with confidence ``c`` if it would give ``k`` or fewer with a probability of at most ``1 - c``
+(Garwood 1936).
 
 Example: no event in 24 h rules out, with 95 % confidence, more than one event per 8.0 h.
 """
@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 
 CONFIDENCE = 0.95
-_STEPS = 200  # of the bisection; more than a float can tell apart
+_STEPS = 200  # of the bisection; more than a float can distinguish
 
 
 def at_most(events: int, mean: float) -> float:
-    """The chance of ``events`` or fewer where ``mean`` are expected."""
+    """The probability of ``events`` or fewer where ``mean`` are expected."""
     if mean <= 0:
         return 1.0
     terms = (
@@ -27,7 +27,7 @@ def at_most(events: int, mean: float) -> float:
 
 
 def most_expected(events: int, confidence: float = CONFIDENCE) -> float:
-    """The largest expected number of events that ``events`` seen do not rule out."""
+    """The largest expected number that ``events`` events do not rule out."""
     low, high = 0.0, 1.0
     while at_most(events, high) > 1 - confidence:
         high *= 2
@@ -38,7 +38,7 @@ def most_expected(events: int, confidence: float = CONFIDENCE) -> float:
 
 
 def hours_an_event(events: int, hours: float, confidence: float = CONFIDENCE) -> float:
-    """The hours of which each has fewer than one event, with this confidence."""
+    """The hours in which less than one event is expected, with this confidence."""
     return hours / most_expected(events, confidence)
 
 

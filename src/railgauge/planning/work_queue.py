@@ -1,10 +1,10 @@
-"""What may be measured next; the engine asks that. A unit may start when
+"""The units that the engine may measure next. A unit may start when
 
 - all units on the lower rungs of its nodes have been judged; if it has no nodes, all of the run;
 - none of its nodes is in another unit. If they will be free within half a unit, they are kept for
   it, so that rounds of disjoint pairs stay together and no node waits long for a late partner.
 
-A deadlock is not possible: what was started waits for nothing that was not.
+A deadlock is impossible: a started unit never waits for one that has not started.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-# How many units are searched for those that can start: many times what runs at once, so that it
-# covers a round or two; the search costs about 1 us per unit.
+# The number of units that are searched for one that can start: many times the number that run at
+# once, to cover a round or two; the search costs about 1 us per unit.
 _WINDOW = 128
 
 
@@ -106,7 +106,7 @@ class WorkQueue:
         return [self._begin(number) for number in taken]
 
     def following(self) -> Unit | None:
-        """The first unit that has not started; a later one may be able to start before it."""
+        """The first unit that has not started; a later one may start before it."""
         return next(iter(self._waiting.values()), None)
 
     def measured(self, unit: Unit) -> None:
@@ -135,7 +135,7 @@ class WorkQueue:
         return unit
 
     def _busy(self) -> dict[str, float]:
-        """For each busy node how long it will be, counted in units; all other nodes are free."""
+        """How long each busy node will be busy, counted in units; all other nodes are free."""
         now_s = self._clock()
         left = {unit: self._left(unit, now_s - at_s) for unit, at_s in self._running.items()}
         return {node: until for unit, until in left.items() for node in unit.nodes}
@@ -143,7 +143,7 @@ class WorkQueue:
     def _left(self, unit: Unit, lasted_s: float) -> float:
         """How long a unit will last, counted in units of its kind.
 
-        One that is late will be later: nobody may wait for a node that hangs.
+        A unit that is late counts as later still: no unit may wait for a node that hangs.
         """
         typical_s = self._typical_s.get(unit.kind, 0.0)
         if not typical_s:

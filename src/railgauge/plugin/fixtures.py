@@ -22,7 +22,7 @@ from railgauge.core.question import (
     Question,
 )
 from railgauge.planning import plan
-from railgauge.planning.demand import fact_question
+from railgauge.planning.required import fact_question
 from railgauge.planning.plan import Place
 from railgauge.plugin.asking import MeasuredCase, judge, measured
 from railgauge.plugin.items import ABOUT

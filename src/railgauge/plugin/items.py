@@ -26,7 +26,7 @@ import pytest
 
 from railgauge.config.thresholds import Platform
 from railgauge.core.terms import Rung
-from railgauge.planning import demand, expectations, held, plan
+from railgauge.planning import required, expectations, held, plan
 from railgauge.planning.collected import About, Subject, shown
 from railgauge.planning.held import All
 from railgauge.planning.marks import MEMBER, NEEDS, ways_of, wrong_family
@@ -75,7 +75,7 @@ def _applies(
 ) -> bool:
     if subject.name in settings.not_applicable or subject.name in settings.not_limited:
         return False
-    if settings.level.lacks_scan and subject.name in demand.SUBNET:
+    if settings.level.lacks_scan and subject.name in required.SUBNET:
         return False  # the level still requires it, so it is reported as not run
     platform = settings.platform
     known = platform.measurements if subject.kind == "measures" else platform.expected
@@ -87,7 +87,7 @@ def _applies(
         return False
     if subject.kind == "expects":
         return True
-    wanted = demand.ways(platform.measurements[subject.name], settings.level.name)
+    wanted = required.ways(platform.measurements[subject.name], settings.level.name)
     return all(way in wanted for way in ways_of(arguments))
 
 
@@ -205,7 +205,7 @@ def _choices(settings: RunSettings, subject: Subject, argument: str) -> Sequence
     if argument == "node":
         return settings.level.nodes
     if argument == "link":
-        return demand.links(platform)
+        return required.links(platform)
     return expectations.choices_of(platform, argument)
 
 
@@ -304,7 +304,7 @@ def _about(test: _Test, params: Mapping[str, Any]) -> About:
         rung=test.rung,
         title=test.title,
         nodes=_nodes(values),
-        pairing=demand.part_label(values),
+        pairing=required.part_label(values),
         size_bytes=values.get("size"),
         held=kept,
         is_skipped=test.is_skipped,

@@ -72,7 +72,7 @@ class Gpus:
     topology: tuple[str, ...] = ()
 
 
-# The rule of a PCIe link, and the value of ``at_least`` that stands for what is declared.
+# The rule of a PCIe link, and the value of ``at_least`` that stands for the declared one.
 CARRIES, DECLARED = "carries_rate", "declared"
 
 
@@ -82,8 +82,8 @@ class Expectation:
     or ``among.RULES``.
 
     ``fact`` is the path of a fact that the ladder does not know, ``per`` the kind of part that has
-    it. ``measured_with`` are the versions that the limits were measured with. If all nodes have the
-    same version and it is another one, the site must declare it in its hostfile.
+    it. ``measured_with`` are the versions with which the limits were measured. If all nodes have
+    the same other version, the site must declare it in its hostfile.
     """
 
     name: str
@@ -128,7 +128,7 @@ class PairLevel:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of one measurement a level makes. ``sizes`` are in bytes.
+    """The extent of one measurement at a level. ``sizes`` are in bytes.
 
     ``sizes`` is empty if the tool has none. ``pairings`` is ``all``, ``near`` or ``one_per_nic``.
     ``cross_rail`` adds paths from each NIC to the next one of the other node.
@@ -169,8 +169,9 @@ class Measurement:
 
     ``scope`` is where it is made: on a pair and a pairing (``path``), on a ``pair``, in a ``node``,
     on a ``group``, or on the node that scans the subnet (``fabric``). It is made at the levels of
-    ``extents``. ``together``: all rails of a pair are measured at once. ``loopback`` is why its
-    limits hold from a NIC to itself too. ``ladder``: its groups are steps of ``planning.scaling``.
+    ``extents``. ``together``: all rails of a pair are measured at once. ``loopback`` is the reason
+    why its limits hold from a NIC to itself too. ``ladder``: its groups are steps of
+    ``planning.scaling``.
     """
 
     name: str
@@ -287,7 +288,7 @@ class Peers:
 
 @dataclass(frozen=True, slots=True)
 class GrowthLimit:
-    """By how much a group of counters may grow at one device: ``ceiling`` in the whole run, or
+    """The growth limit of a group of counters at one device: ``ceiling`` in the run, or
     ``per_hour``."""
 
     ceiling: int | None
@@ -308,9 +309,9 @@ class GrowthLimit:
 
 @dataclass(frozen=True, slots=True)
 class KernelLog:
-    """That the nodes' kernel logs are judged at the end of a run, and why.
+    """The reasons why the nodes' kernel logs are judged at the end of a run.
 
-    ``since_boot`` is why faults from before the run count too; ``None`` if they do not.
+    ``since_boot`` is the reason why faults from before the run count too; ``None`` if they do not.
     """
 
     basis: Basis
@@ -319,7 +320,7 @@ class KernelLog:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredLoose:
-    """A limit that a site wants although it finds no fault: its JSON pointer, why, and who."""
+    """A limit that a site wants although it finds no fault: JSON pointer, reason and name."""
 
     pointer: str
     reason: str
@@ -331,7 +332,7 @@ class Platform:
     """A checked platform file. ``not_applicable`` maps a test's subject to the reason.
 
     ``text`` is the file in the long form, which refers to no other file; a run keeps it.
-    ``devices`` are the names of the hostfile for devices that have others on some nodes.
+    ``devices`` are the hostfile's names of devices that have other names on some nodes.
     """
 
     name: str
@@ -359,7 +360,7 @@ class Platform:
         return tuple(nic for nic in self.nics if nic.fabric)
 
     def samples(self, measurement: str) -> bool:
-        """Whether the GPUs are sampled while a measurement is made: a scan loads none."""
+        """Whether the GPUs are sampled during a measurement; a scan loads none."""
         found = self.measurements.get(measurement)
         if self.telemetry is None or found is None or found.scope == Scope.FABRIC:
             return False

@@ -1,4 +1,4 @@
-"""What a site's network needs of perftest, from its hostfile."""
+"""The settings of perftest that a site's network needs, from its hostfile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A platform as one cluster has it: values of the hostfile replace those of the platform file."""
+"""The platform of one cluster: values of the hostfile replace those of the platform file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from railgauge.core.model import Cluster
 from railgauge.core.terms import LaunchWay, Scope
 from railgauge.launchers import LAUNCHED
 
-# A platform file has this where the hostfile gives the name of the model.
+# The placeholder in platform files for the model that the hostfile names.
 OF_HOSTFILE = "{model}"
 
 NODE_LOGIN = "node_login"
@@ -22,10 +22,10 @@ _BY_SSH = Basis("hostfile", "launch: ssh has the first node of a collective log 
 
 
 def on_site(platform: Platform, cluster: Cluster, where: str) -> Platform:
-    """Return the platform with what the hostfile of ``cluster`` says of it.
+    """Return the platform with the values that the hostfile of ``cluster`` sets.
 
-    These are the versions, the served model, perftest's settings, the names of devices, the
-    logins between nodes and the storage.
+    They are the versions, the served model, perftest's settings, the names of devices, the logins
+    between nodes and the storage.
 
     ``where`` is the hostfile. Raises ``BadInput`` if the platform file declares another version.
     """

@@ -33,7 +33,7 @@ def with_versions(
         own = platform.expected.get(name)
         if own and own.rule in _SAID and (own.rule, own.value) != _rule(versions[name]):
             raise BadInput(
-                f"versions.{name} is {declared[name].value}, the platform file says {own.value}",
+                f"versions.{name} is {declared[name].value}, the platform file has {own.value}",
                 where=where,
                 remedy=f"declare it in one of the two; the other is {platform.path}",
             )

@@ -16,7 +16,7 @@ from railgauge.core.terms import Scope
 from railgauge.diagnosis.left_open import parts
 from railgauge.diagnosis.left_open.unknown import Unknown, folded
 from railgauge.planning import plan
-from railgauge.planning.demand import GPU, LINK
+from railgauge.planning.required import GPU, LINK
 from railgauge.planning.plan import Level
 
 _MOST_NAMES = 4

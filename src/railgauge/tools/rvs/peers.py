@@ -23,15 +23,15 @@ _NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 _ID = re.compile(r"\d{1,9}")
 
 
-def take(said: str, run: RvsRun) -> bool:
+def take(result: str, run: RvsRun) -> bool:
     """Take a result; return whether it is about a pair of GPUs."""
-    if found := _PEERS.fullmatch(said):
+    if found := _PEERS.fullmatch(result):
         run.peers[_placement(found[2], found[3], run)] = found[4] == "true"
-    elif figure := _BANDWIDTH.fullmatch(said):
+    elif figure := _BANDWIDTH.fullmatch(result):
         if figure[6]:
             _collect(figure, run)
-    elif "p2p-bandwidth" in said:
-        run.collector.error(ProblemKind.UNPARSABLE, said)
+    elif "p2p-bandwidth" in result:
+        run.collector.error(ProblemKind.UNPARSABLE, result)
     else:
         return False
     return True

@@ -1,4 +1,4 @@
-"""What all lines of RVS share: their prefix, and the GPUs that their numbers mean. Pure.
+"""The common form of all lines of RVS: their prefix, and the numbers of GPUs. Pure.
 
 RVS lists the GPUs in the order of their PCI addresses, and so do the smi tools: the first one is
 ``gpu0``::
@@ -23,7 +23,7 @@ _LISTED = re.compile(
 
 @dataclass(slots=True)
 class RvsRun:
-    """What the lines said so far.
+    """The values of the lines read so far.
 
     ``listed`` maps RVS's number of a GPU to its address and model. ``results`` are the fields of
     ``NamedResult``; ``seen`` has, for each action, the GPUs that began and those that ended.
