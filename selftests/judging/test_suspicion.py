@@ -3,7 +3,7 @@
 import pytest
 
 from railgauge.core.model import Outcome
-from railgauge.judging.suspicion import NodeOutcomes
+from railgauge.judging.gates import NodeOutcomes
 
 FAILED, ERROR, PASSED = Outcome.FAILED, Outcome.ERROR, Outcome.PASSED
 

@@ -12,7 +12,7 @@ from testing.places import ROOT
 
 from railgauge.config import hostfile, thresholds
 from railgauge.config.thresholds import VERSIONS, Expectation, Platform
-from railgauge.config.thresholds.versions import with_versions
+from railgauge.config.thresholds.site import with_versions
 from railgauge.core.errors import BadInput, FactMissing, VersionUndeclared
 from railgauge.core.limits import Basis
 from railgauge.core.model import Outcome
