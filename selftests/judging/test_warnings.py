@@ -148,7 +148,7 @@ def test_a_warning_of_the_server_is_one_of_the_run():
     transcripts = [transcript("n1", duration_s=60.0), transcript("n2", role="server")]
     parse = tool("perftest").parse
     client, server = parse(table(PLATEAU)), parse(table(PLATEAU, slow=SLOW_CPU))
-    held = agreement.held(asked, transcripts, [client, server])
-    assert [one.kind for one in held.problems] == ["cpu-frequency"]
+    agreed = agreement.agreed(asked, transcripts, [client, server])
+    assert [one.kind for one in agreed.problems] == ["cpu-frequency"]
     with pytest.raises(OtherThanAsked, match="of the server"):
-        agreement.held(asked, transcripts, [client, parse(table(PLATEAU, order="ON", warns=RELAXED))])
+        agreement.agreed(asked, transcripts, [client, parse(table(PLATEAU, order="ON", warns=RELAXED))])

@@ -16,7 +16,7 @@ from railgauge.core.question import LIMITS, RATIO, READ, Question
 from railgauge.planning import plan
 from railgauge.planning.collected import NO_SUBJECT, About, Subject
 from railgauge.planning.required import LevelScope, ItemKey, required_checks
-from railgauge.planning.held import All
+from railgauge.planning.sub_items import All
 from railgauge.run.ladder import Ladder, begun
 
 ASKS_ITEMS = """
@@ -89,7 +89,7 @@ def test_the_rows_ask_what_the_level_requires(collected, options):
     }
 
 
-def test_held_items_have_the_rows_that_are_items_in_a_smaller_run(collected):
+def test_sub_items_have_the_rows_that_are_items_in_a_smaller_run(collected):
     options = (*METAX, "--level", "nightly")
     whole, held = (Ladder(*collected(*options, *more)) for more in ((), HELD))
     assert sorted(held.ids()) == sorted(whole.ids())
@@ -170,7 +170,7 @@ ALL = (All("pairing", ("mlx5_0", "mlx5_1")), All("size", (2, 4 * 2**20)))
 
 
 def test_an_item_that_holds_others_is_one_unit_with_their_ids_records_and_cases():
-    about = replace(measured(WRITE, "ab")[1], held=ALL)
+    about = replace(measured(WRITE, "ab")[1], spans=ALL)
     made = ladder(fact("kernel", "a"), (HOLDER, about), measured(COPY, "a"))
     unit = made.units[1]
     assert (unit.case, unit.items) == (f"{WRITE}[a:b]", (1,))
@@ -185,8 +185,8 @@ def test_an_item_that_holds_others_is_one_unit_with_their_ids_records_and_cases(
 
 def test_the_pairs_of_a_node_that_an_item_holds_are_a_unit_each():
     pairs = All("pair", (Pair("a", "b"), Pair("a", "c")), "a")
-    about = replace(measured(WRITE, ())[1], held=(pairs, *ALL))
-    made = ladder((f"{WRITE}[{'-'.join(map(str, about.held))}]", about), measured(COPY, "a"))
+    about = replace(measured(WRITE, ())[1], spans=(pairs, *ALL))
+    made = ladder((f"{WRITE}[{'-'.join(map(str, about.spans))}]", about), measured(COPY, "a"))
     assert {unit.case: unit.items for unit in made.units} == {
         f"{WRITE}[a:b]": (0,), f"{WRITE}[a:c]": (1,), f"{COPY}[a]": (2,),
     }  # fmt: skip

@@ -103,7 +103,7 @@ def _settings(
         soak=recording.plan.soak if recording else _soak(request),
         measures=measures,
         at_once=request.at_once(cluster, level),
-        holds_items=request.holds_items(scope),
+        has_sub_items=request.has_sub_items(scope),
         has_workers=getattr(options, "dist", "no") != "no",  # pytest-xdist may be missing
         operator=MASK_OF_PROCESS.text(
             options.operator or (recording.plan.operator if recording else login_name())

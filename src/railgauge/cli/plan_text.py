@@ -14,7 +14,7 @@ from railgauge.core.units import format_duration
 from railgauge.planning import required, forecast, reduction, resource_estimate, root, sample
 from railgauge.planning.required import LevelScope
 from railgauge.planning.forecast import Alternative, Work
-from railgauge.planning.held import MOST_ITEMS
+from railgauge.planning.sub_items import MOST_ITEMS
 from railgauge.planning.needs import Candidate, not_limited
 from railgauge.planning.plan import Level
 from railgauge.planning.resource_estimate import ResourceEstimate

@@ -27,7 +27,7 @@ from railgauge.core.question import (
 )
 from railgauge.core.terms import BESIDE_ROLES, Role
 from railgauge.facts import FactsByNode
-from railgauge.judging.agreement import held
+from railgauge.judging.agreement import agreed
 from railgauge.judging.correctness import judge_correct
 from railgauge.judging.evidence import (
     frequency_doubt,
@@ -113,7 +113,7 @@ def _read(asked: ToolRequest, run: Sequence[Transcript]) -> Parsed:
         # A client that printed nothing left its server waiting: the error names the client.
         refuse_failure(transcripts[:1], outputs[:1], nodes)
     refuse_failure(transcripts, outputs, nodes)
-    return declared(held(asked, transcripts, outputs), asked.platform.devices, transcripts[0].node)
+    return declared(agreed(asked, transcripts, outputs), asked.platform.devices, transcripts[0].node)
 
 
 def _printed(transcript: Transcript) -> str:

@@ -1,7 +1,7 @@
 """The subjects and places of a run's items, from their tests and parameters. Pure.
 
 An item is about one subject at one place. In a large run it has sub-items, its rows
-(``planning.held``); each row is about one pair, part and message size.
+(``planning.sub_items``); each row is about one pair, part and message size.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from railgauge.core.model import Case, Pairing
 from railgauge.core.terms import Rung, Scope
 from railgauge.core.units import format_size
 from railgauge.planning import required, plan
-from railgauge.planning.held import PAIR, All, id_at
+from railgauge.planning.sub_items import PAIR, All, id_at
 from railgauge.planning.marks import MEASURES
 
 
@@ -39,7 +39,7 @@ NO_SUBJECT = Subject("", "")
 class About:
     """The subject and place of one item, from its parameters, and the ways in which it asks.
 
-    ``held`` are arguments of which the item has all values; it has no pairing or size then. A row
+    ``spans`` are arguments of which the item has all values; it has no pairing or size then. A row
     of such an item has a ``row_id``. ``is_skipped``: a mark of its test makes pytest skip it.
     """
 
@@ -50,14 +50,14 @@ class About:
     nodes: tuple[str, ...] = ()
     pairing: str = ""
     size_bytes: int | None = None
-    held: tuple[All, ...] = ()
+    spans: tuple[All, ...] = ()
     row_id: str = ""
     is_skipped: bool = False
 
     @property
     def rows(self) -> int:
         """How many records the item has."""
-        return prod(len(each.values) for each in self.held)
+        return prod(len(each.values) for each in self.spans)
 
     @property
     def is_measured(self) -> bool:
@@ -69,24 +69,24 @@ def each_row(item_id: str, about: About) -> Iterator[tuple[About, dict[str, Any]
 
     An item without sub-items is its own row.
     """
-    names = [each.argument for each in about.held]
-    for values in product(*(each.values for each in about.held)):
+    names = [each.argument for each in about.spans]
+    for values in product(*(each.values for each in about.spans)):
         chosen = dict(zip(names, values, strict=True))
         words = [shown(name, value) for name, value in chosen.items()]
-        yield _row(about, id_at(item_id, about.held, words), chosen), chosen
+        yield _row(about, id_at(item_id, about.spans, words), chosen), chosen
 
 
 def each_place(item_id: str, about: About) -> Iterator[tuple[str, About]]:
     """The items of the single pairs, for an item that has those of a node; else the item itself."""
-    pairs = next((each for each in about.held if each.argument == PAIR), None)
+    pairs = next((each for each in about.spans if each.argument == PAIR), None)
     if pairs is None:
         yield item_id, about
         return
-    held = tuple(each for each in about.held if each is not pairs)
+    spans = tuple(each for each in about.spans if each is not pairs)
     for pair in pairs.values:
-        words = [str(pair) if each is pairs else str(each) for each in about.held]
-        own_id = id_at(item_id, about.held, words)
-        yield own_id, replace(about, nodes=plan.nodes_of(pair), held=held)
+        words = [str(pair) if each is pairs else str(each) for each in about.spans]
+        own_id = id_at(item_id, about.spans, words)
+        yield own_id, replace(about, nodes=plan.nodes_of(pair), spans=spans)
 
 
 def _row(about: About, row_id: str, chosen: Mapping[str, Any]) -> About:
@@ -96,7 +96,7 @@ def _row(about: About, row_id: str, chosen: Mapping[str, Any]) -> About:
         nodes=plan.nodes_of(pair) if pair else about.nodes,
         pairing=required.part_label(chosen) or about.pairing,
         size_bytes=chosen.get("size", about.size_bytes),
-        held=(),
+        spans=(),
         row_id=row_id,
     )
 

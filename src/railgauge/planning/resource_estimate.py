@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from railgauge.planning.held import MOST_ITEMS
+from railgauge.planning.sub_items import MOST_ITEMS
 
 
 @dataclass(frozen=True, slots=True)

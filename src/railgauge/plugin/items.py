@@ -26,9 +26,9 @@ import pytest
 
 from railgauge.config.thresholds import Platform
 from railgauge.core.terms import Rung
-from railgauge.planning import required, expectations, held, plan
+from railgauge.planning import required, expectations, plan, sub_items
 from railgauge.planning.collected import About, Subject, shown
-from railgauge.planning.held import All
+from railgauge.planning.sub_items import All
 from railgauge.planning.marks import MEMBER, NEEDS, ways_of, wrong_family
 from railgauge.run.settings import RunSettings
 from railgauge.subnet.declared import declared_switches
@@ -120,10 +120,10 @@ def rows_of(settings: RunSettings, metafunc: pytest.Metafunc) -> TestRows | None
 def _rows(
     settings: RunSettings, metafunc: pytest.Metafunc, names: Sequence[str], subject: Subject
 ) -> list[tuple[Any, ...]]:
-    kept = _held(settings, metafunc)
-    choices = [_parameters(settings, subject, name, is_held=name in kept) for name in names]
+    kept = _spanned(settings, metafunc)
+    choices = [_parameters(settings, subject, name, is_spanned=name in kept) for name in names]
     rows: list[tuple[Any, ...]] = list(product(*choices))
-    if {"pair", "pairing"} <= set(names) and held.PAIR not in kept:
+    if {"pair", "pairing"} <= set(names) and sub_items.PAIR not in kept:
         pair, pairing = names.index("pair"), names.index("pairing")
         measurement = settings.platform.measurements[subject.name]
         over = plan.paths(settings.platform, measurement, settings.level.name)
@@ -155,14 +155,14 @@ class LadderRows:
         return shown(argname, val) if self._is_naming else None
 
 
-def _held(settings: RunSettings, metafunc: pytest.Metafunc) -> Collection[str]:
-    """The arguments of a test of which one item holds all values.
+def _spanned(settings: RunSettings, metafunc: pytest.Metafunc) -> Collection[str]:
+    """The arguments of a test of which one item has all values.
 
     pytest sets up a fixture once for each item, so no fixture may ask for such an argument.
     """
-    if not settings.holds_items or _fixtures_ask_for(held.PARTS, metafunc):
+    if not settings.has_sub_items or _fixtures_ask_for(sub_items.PARTS, metafunc):
         return ()
-    return held.PARTS if _fixtures_ask_for([held.PAIR], metafunc) else (held.PAIR, *held.PARTS)
+    return sub_items.PARTS if _fixtures_ask_for([sub_items.PAIR], metafunc) else (sub_items.PAIR, *sub_items.PARTS)
 
 
 # The arguments over which a test may be parametrized, in the order of the ids. Pairs are ordered by
@@ -180,13 +180,13 @@ _MEASURED = frozenset({"pair", "group", "node", "switch", "pairing", "size"})
 
 
 def _parameters(
-    settings: RunSettings, subject: Subject, argument: str, *, is_held: bool
+    settings: RunSettings, subject: Subject, argument: str, *, is_spanned: bool
 ) -> Sequence[object]:
-    """The values of an argument, which may be values that hold several each."""
+    """The values of an argument, which may be values that stand for several each."""
     values = _choices(settings, subject, argument)
-    if not is_held:
+    if not is_spanned:
         return values
-    if argument != held.PAIR:
+    if argument != sub_items.PAIR:
         return [All(argument, tuple(values))]
     of = defaultdict[str, list[object]](list)
     for pair in values:
@@ -306,7 +306,7 @@ def _about(test: _Test, params: Mapping[str, Any]) -> About:
         nodes=_nodes(values),
         pairing=required.part_label(values),
         size_bytes=values.get("size"),
-        held=kept,
+        spans=kept,
         is_skipped=test.is_skipped,
     )
 

@@ -20,7 +20,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.planning import required, plan
 from railgauge.planning.collected import About, CaseFinder, each_place, each_row
 from railgauge.planning.required import LevelScope, ItemKey
-from railgauge.planning.held import PAIRING
+from railgauge.planning.sub_items import PAIRING
 from railgauge.planning.work_queue import Unit
 
 _PAIR = 2
@@ -116,7 +116,7 @@ class Ladder:
     def _turn(self, unit: Unit) -> tuple[int, int, int]:
         """Measurements in the order of collection, and the places of each by rounds.
 
-        Rounds matter because items that hold the pairs of a node are collected node by node.
+        Rounds matter because items with the pairs of a node are collected node by node.
         """
         if not unit.case:
             return (-1, 0, 0)
@@ -149,7 +149,7 @@ class Ladder:
         if not unit.case:
             return ()
         about = self._items[unit.items[0]][1]
-        pairings = next((each.values for each in about.held if each.argument == PAIRING), None)
+        pairings = next((each.values for each in about.spans if each.argument == PAIRING), None)
         if pairings is None:
             return (self._finder.case(about),)
         return tuple(self._finder.case(replace(about, pairing=str(one))) for one in pairings)

@@ -35,7 +35,7 @@ class RunSettings:
     ``deviations`` are the accepted deviations.
     ``operator`` is who runs it. ``measures`` is the part of the level that it measures, ``None``
     for all of it. ``at_once`` is the number of measurements that are made at a time.
-    ``holds_items``: all that a test asks of one node is one item of pytest. ``has_workers``: other
+    ``has_sub_items``: all checks of a test on one node are one item of pytest. ``has_workers``: other
     processes run the items.
     """
 
@@ -60,7 +60,7 @@ class RunSettings:
     operator: str = ""
     measures: LevelPart | None = None
     at_once: int = 1
-    holds_items: bool = False
+    has_sub_items: bool = False
     has_workers: bool = False
 
     def used(self, cluster: Cluster) -> Cluster:

@@ -39,23 +39,23 @@ class All:
         return f"all-{self.argument}s{f'-of-{self.of}' if self.of else ''}"
 
 
-def id_at(item_id: str, held: Sequence[All], words: Sequence[str]) -> str:
+def id_at(item_id: str, spans: Sequence[All], words: Sequence[str]) -> str:
     """The id of a row of an item, from that item's id."""
-    if not held:
+    if not spans:
         return item_id
-    end = f"{'-'.join(map(str, held))}]"
+    end = f"{'-'.join(map(str, spans))}]"
     assert item_id.endswith(end), item_id
     # Plan, gates and record of a run ask for each id.
     return intern(f"{item_id.removesuffix(end)}{'-'.join(words)}]")
 
 
 def place_id(item_id: str) -> str:
-    """The id of an item, less what it holds: ``test_x[a:b]`` for ``test_x[a:b-all-sizes]``.
+    """The id of an item without the arguments that it spans: ``test_x[a:b]`` for ``test_x[a:b-all-sizes]``.
 
-    Of one that holds the pairs of a node it is the beginning that all of these share.
+    For an item with the pairs of a node it is their common beginning.
     """
-    return _PAIRS.sub(r"\1:", _HELD.sub("]", item_id))
+    return _PAIRS.sub(r"\1:", _SPANS.sub("]", item_id))
 
 
-_HELD = re.compile(rf"(?:-(?:{'|'.join(str(All(name, ())) for name in PARTS)}))+\]$")
+_SPANS = re.compile(rf"(?:-(?:{'|'.join(str(All(name, ())) for name in PARTS)}))+\]$")
 _PAIRS = re.compile(r"\ball-pairs-of-(.*)\]$")
