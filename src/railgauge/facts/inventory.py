@@ -1,4 +1,4 @@
-"""The parts of a node, from the sections of its probe. Pure; what was not read has a reason."""
+"""The parts of a node, from the sections of its probe. Pure; each missing value has a reason."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class PartChange:
 
 
 def changes(before: Inventory, after: Inventory) -> tuple[PartChange, ...]:
-    """Return the differences in the order of the first inventory, then what was added."""
+    """Return the differences in the order of the first inventory, then the added parts."""
     old, new = _by_place(before.rows), _by_place(after.rows)
     nodes = {row.node for row in before.rows} & {row.node for row in after.rows}
     return (

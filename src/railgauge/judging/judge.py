@@ -287,7 +287,7 @@ def _slot(link: object) -> tuple[int, int] | None:
 
 
 def _slot_text(value: object) -> str:
-    """``PCIe 3.0 x4 (31.51 Gb/s)`` for a link, ``32 Gb/s`` for what it must carry."""
+    """``PCIe 3.0 x4 (31.51 Gb/s)`` for a link, ``32 Gb/s`` for its required rate."""
     if slot := _slot(value):
         return f"PCIe {slot[0]}.0 x{slot[1]} ({pcie_gbps(*slot):.4g} Gb/s)"
     return f"{value:.4g} Gb/s" if isinstance(value, float) else _text(value)

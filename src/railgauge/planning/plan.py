@@ -284,7 +284,7 @@ def measured_with(case: Case, platform: Platform, level_name: str) -> tuple[Case
 
 
 def turns(wanted: Level, over: Sequence[Pairing | None]) -> Callable[[Place, Pairing | None], int]:
-    """Return a function: the turn in which a place is measured over a pairing of ``over``.
+    """Return the function from a place and a pairing of ``over`` to the turn of its measurement.
 
     In a turn each round of pairs uses the pairing after that of the round before. So no node has
     all measurements of one partner, or of one NIC, at the end: a node that slows down during the

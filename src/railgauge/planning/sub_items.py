@@ -50,7 +50,7 @@ def id_at(item_id: str, spans: Sequence[All], words: Sequence[str]) -> str:
 
 
 def place_id(item_id: str) -> str:
-    """The id of an item without the arguments that it spans: ``test_x[a:b]`` for ``test_x[a:b-all-sizes]``.
+    """The id of an item without spans: ``test_x[a:b]`` for ``test_x[a:b-all-sizes]``.
 
     For an item with the pairs of a node it is their common beginning.
     """

@@ -20,8 +20,8 @@ def warn(config: pytest.Config, settings: RunSettings, collected: int) -> None:
     """Warn at the start that the run cannot be accepted, if it collected too few items."""
     wanted = count(LevelScope(settings.platform, settings.declared, settings.level))
     if collected < wanted:
-        line = f"level {settings.level.name} requires {wanted:,} items, {collected:,} were collected"
-        tell(config, f"{line}: the rest will not run, and the run is incomplete")
+        level = f"level {settings.level.name} requires {wanted:,} items"
+        tell(config, f"{level}, {collected:,} were collected: the rest will not run, and the run is incomplete")
 
 
 def report_judged(config: pytest.Config, run: RunServices, items: Iterable[ItemRecord]) -> None:

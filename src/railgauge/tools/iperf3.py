@@ -98,7 +98,7 @@ def _flags(setting: Setting, options: Options) -> tuple[str, ...]:
     return (*flags, *(("-R",) if options.flag("reverse") else ()))
 
 
-# --- what it printed ---
+# --- its output ---
 
 _GIGA = 1e9
 _BITS_PER_BYTE = 8

@@ -82,7 +82,8 @@ def read_table(text: str, collector: OutputCollector) -> tuple[str | None, dict[
     """Add the samples of one client's table; return the version and the summary as of ``-J``.
 
     A value that the table does not show has no key: the length of a write and the planned duration
-    are printed only with ``-V``. Rates must follow from bytes and seconds, and the sum from its streams.
+    are printed only with ``-V``. Rates must follow from bytes and seconds, and the sum from its
+    streams.
     """
     run = _Run()
     for line, _ in lines(text, _LONGEST_LINE):

@@ -1,4 +1,4 @@
-"""Comparison of what a tool's output shows that it did with what its command asked for. Pure.
+"""Comparison of a tool's output with its command: the tool must have done what was asked. Pure.
 
 An environment variable, a wrapper, another build or a typing error can turn the command into
 another test, which prints an equally plausible table. Each item that the output shows is therefore
@@ -185,7 +185,7 @@ def checks_of_buses(asked: ToolRequest, buses: Iterable[str]) -> Iterator[Output
 def _of_the_node(
     item: str, asked: ToolRequest, printed: Sequence[str], strange: Sequence[str]
 ) -> OutputCheck:
-    """Check that what was ``printed`` is the node's; ``strange`` is what of it is not."""
+    """Check that all ``printed`` values are the node's; ``strange`` are those that are not."""
     if not strange:
         return OutputCheck(item, "of the node", f"{len(printed)} of them")
     asks = f"{asked.case.nodes[0]} has"

@@ -130,7 +130,7 @@ def _gives(entry: JsonObject, forms: frozenset[str]) -> bool:
 
 
 class _Unfolding:
-    """Expands what one file can expand by itself: sets of names, bases, sweeps, lists of lines."""
+    """Expands one file by itself: sets of names, bases, sweeps, lists of lines."""
 
     def __init__(
         self, file: Written, bases: JsonObject, origins: dict[tuple[str, str], tuple[str, str]]
@@ -221,7 +221,7 @@ class _Unfolding:
         found = _BASIS.fullmatch(text := _text(written))
         if found is None:
             known = ", ".join(sorted(getattr(self, "_bases", ()))) or "none"
-            what = f"{text[:60]!r} is neither a name under bases nor 'SOURCE: what the source states'"
+            what = f"{text[:60]!r} is neither a name under bases nor 'SOURCE: its statement'"
             _refuse(self._file.path, path, what, f"names under bases: {known}")
         return {"source": found[1], "says": found[2]}
 

@@ -1,4 +1,4 @@
-"""Limits that find no fault: floors far below what the hardware reaches, and the like. Pure.
+"""Limits that find no fault, such as floors far below the speed of the hardware. Pure.
 
 A file with floors of 28.8 MiB/s instead of 28.8 Gb/s looks like any other, and passes a cluster at
 a tenth of its speed. Therefore each limit is compared with the speed of healthy hardware
@@ -44,7 +44,7 @@ HOW = (
 )
 # By how much a measured value may be better than a limit that is based on it.
 _ABOVE_MAX = 4 / 3
-# A ceiling of more than this many times what the hardware carries finds no wrong measurement.
+# A ceiling of more than this many times the hardware's own finds no wrong measurement.
 _CEILINGS_MAX = 2
 # Samples between half of what is reached and all of it never vary more (standard deviation over
 # mean: (1 - h) / (2 sqrt h) for h = 1/2), and their worst is never below half of their median.
@@ -80,7 +80,7 @@ def loose(platform: Platform) -> Iterator[Loose]:
 
 
 def declared(document: Mapping[str, Any]) -> tuple[DeclaredLoose, ...]:
-    """Return what a file in the long form declares as loose."""
+    """Return the limits that a file in the long form declares as loose."""
     return tuple(_declared(document, ""))
 
 
@@ -214,7 +214,7 @@ def _slow(place: _Place) -> str:
 
 
 def _high(place: _Place) -> str:
-    """Whether a ceiling of a bandwidth lies far above what the hardware carries."""
+    """Whether a ceiling of a bandwidth lies far above that of the hardware."""
     ceiling, found = place.bound(place.limit.ceiling), reach(*place.of)
     if ceiling is None or found is None:
         return ""

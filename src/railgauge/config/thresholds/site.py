@@ -126,7 +126,9 @@ def _rule(wanted: Mapping[str, str]) -> tuple[str, object]:
 
 DMA_BUF = "dma-buf"
 PEER_MODULES = ("nvidia_peermem", "nv_peer_mem", "amdgpu_peermem", "ib_peer_mem")
-_BY_DMA_BUF = Basis("hostfile", "perftest registers GPU memory by DMA-BUF, which needs no peer memory")
+_BY_DMA_BUF = Basis(
+    "hostfile", "perftest registers GPU memory by DMA-BUF, which needs no peer memory"
+)
 _MODULES = ("kernel_module", "boot_module")
 
 

@@ -26,7 +26,7 @@ _AT_THE_END = "Resource temporarily unavailable"
 _DENIED = ("Operation not permitted", "Permission denied")
 _RECORD = re.compile(r"(\d{1,10}),(\d{1,18}),(\d{1,16}),[^;]{0,200};(.*)")
 _MARK = re.compile(r"\d{1,10},(\d{1,18}),\d{1,16},")
-_MOST_SAID = 200
+_MOST_SHOWN = 200
 _FACILITY = 8  # a priority is 8 x facility + level; the kernel's own facility is 0
 
 _RIGHT = (
@@ -135,7 +135,7 @@ def _complaint(lines: Sequence[str]) -> str:
     rest = [one for one in lines if one and not one[0].isdigit() and not one.startswith(_OWN)]
     if not rest:
         return "the log was not read to its end"
-    return "" if _AT_THE_END in rest[-1] else rest[-1][:_MOST_SAID]
+    return "" if _AT_THE_END in rest[-1] else rest[-1][:_MOST_SHOWN]
 
 
 def window(reading: KernelReading, boot_id: str | None, mark: int) -> tuple[KernelRecord, ...]:

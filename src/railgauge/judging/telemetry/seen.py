@@ -35,7 +35,7 @@ _LONGEST_GAP_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Spell:
-    """A period in which a GPU was throttled, in seconds of a measurement; ``None`` is its end."""
+    """A period in which a GPU was throttled, in seconds; ``None`` is the measurement's end."""
 
     reasons: tuple[str, ...]
     title: str

@@ -1,4 +1,4 @@
-"""The commands of both programs, and what their rows must confirm."""
+"""The commands of both programs, and the output checks of their rows."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class RankDevice:
 
 @dataclass(slots=True)
 class Facts:
-    """Everything in the output that is not a row; what was not printed is empty."""
+    """Everything in the output that is not a row; fields that were not printed are empty."""
 
     numbers: dict[str, int] = field(default_factory=dict)
     is_step_factor: bool = True

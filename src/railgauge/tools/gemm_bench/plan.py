@@ -1,4 +1,4 @@
-"""The command, the metrics, and the items that the output must confirm."""
+"""The command, the metrics, and the output checks."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     return on_its_node(setting, [*argv, "--library", library] if library else argv)
 
 
-# --- what the output must confirm ---
+# --- output checks ---
 
 
 def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:

@@ -96,7 +96,7 @@ class Device:
 
 
 class Unavailable(Exception):
-    """Why a library cannot measure what is asked."""
+    """The reason why a library cannot measure the request."""
 
 
 # --- the libraries ---

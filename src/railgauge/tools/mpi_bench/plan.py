@@ -1,4 +1,4 @@
-"""The command, the metrics, and the items that the output must confirm."""
+"""The command, the metrics, and the output checks."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def form(figure: ToolFigure) -> FigureForm:
     return of_ring(figure, upto=True)
 
 
-# --- what the output must confirm ---
+# --- output checks ---
 
 _DEFAULTS = {"iterations": 5, "warmup": 1, "cycles": 1}
 

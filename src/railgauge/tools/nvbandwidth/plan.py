@@ -1,4 +1,4 @@
-"""The command (some or all test cases on one node), and what the output must confirm."""
+"""The command (some or all test cases on one node), and the output checks."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _flags(options: Options) -> tuple[str, ...]:
     return (*flags, *options.flags(_COUNTS), *(("-j",) if options.flag("json", True) else ()))
 
 
-# --- what the output must confirm ---
+# --- output checks ---
 
 _DEVICE = re.compile(r"[0-9]{1,4}: (.{1,80}?) \(([0-9a-fA-F:.]{4,20})\)(?:: \(([^()\s]{1,255})\))?")
 

@@ -151,7 +151,7 @@ def _readings(printed: str) -> frozenset[bytes]:
 
 
 def _of_each_other(client: SideOutput, server: SideOutput) -> Iterator[OutputCheck]:
-    """Check that what one side calls remote is what the other calls local.
+    """Check that the remote addresses of one side are the local ones of the other.
 
     A server that was ended early may have printed fewer of its queue pairs. GIDs are compared if
     both sides print them.

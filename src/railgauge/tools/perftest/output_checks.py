@@ -105,7 +105,7 @@ _SHOWN = {
 
 
 def _relaxed_ordering(asked: ToolRequest, parsed: Parsed) -> Iterator[OutputCheck]:
-    """Check relaxed ordering as asked; it must be off if perftest warns that the CPU does not comply."""
+    """Check relaxed ordering; it must be off if perftest warns that the CPU does not comply."""
     shown = parsed.summary.get("relaxed_ordering")
     if any(problem.kind == ProblemKind.RELAXED_ORDERING for problem in parsed.problems):
         wanted = "off, because this CPU is not compliant"

@@ -48,7 +48,7 @@ def check(run: RvsRun) -> None:
 
 
 def _number(end: str) -> str:
-    """Return RVS's number of a GPU; what is none of its names is returned as it is."""
+    """Return RVS's number of a GPU; a text that is no name of a GPU is returned unchanged."""
     match = _NUMBERED.fullmatch(end)
     return match[1] if match else end
 

@@ -1,4 +1,4 @@
-"""The command for a level, a module or a configuration, and what the output must confirm."""
+"""The command for a level, a module or a configuration, and the output checks."""
 
 from __future__ import annotations
 

@@ -53,9 +53,9 @@ class RvsRun:
     def end(self, action: str, number: str, status: str, printed: str, says: str = "") -> None:
         """Take the result of an action on one GPU: ``status`` is ``pass``, ``fail`` or ``skip``."""
         self.ended.setdefault(action, []).append(number)
-        self.tell(action, status, printed, (int(self.place(number)[3:]),), says)
+        self.add_result(action, status, printed, (int(self.place(number)[3:]),), says)
 
-    def tell(
+    def add_result(
         self, action: str, status: str, printed: str, gpus: tuple[int, ...] = (), says: str = ""
     ) -> None:
         named = {"name": action, "status": status, "printed": printed}

@@ -45,7 +45,7 @@ def parse(text: str) -> Parsed:
 
 
 def _summary(reading: Reading) -> dict[str, object]:
-    """Return what is not a sample; a value that the text does not show has no key."""
+    """Return the values that are no samples; one that the text does not show has no key."""
     gpus = {device for matrix in reading.matrices for device in matrix.devices}
     gpus = {device for device in gpus if device.startswith("gpu")}
     found: dict[str, object] = {
@@ -143,7 +143,7 @@ def _check_tests(transfers: list[Transfer], collector: OutputCollector) -> None:
         if len(sizes) != len(_PARTS) or len(set(sizes.values())) > 1:
             message = f"test {number}: executors, transfers and total are not of the same bytes"
             collector.error(ProblemKind.TRUNCATED, message)
-    message = "the output does not show how many tests there are: the last ones may be missing"
+    message = "the number of tests is not printed: the last ones may be missing"
     collector.warn(ProblemKind.NO_CLOSING_LINE, message)
 
 

@@ -1,4 +1,4 @@
-"""The command (one preset on one node), and the items that the output must confirm."""
+"""The command (one preset on one node), and the output checks."""
 
 from __future__ import annotations
 

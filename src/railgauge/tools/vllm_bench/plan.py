@@ -1,4 +1,4 @@
-"""The command, with or without its own server, and what the output must confirm."""
+"""The command, with or without its own server, and the output checks."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def _flags(options: Options) -> tuple[str, ...]:
     return (*flags, *(("--ignore-eos",) if options.flag("ignore_eos", True) else ()))
 
 
-# --- what the output must confirm ---
+# --- output checks ---
 
 _DEFAULT_PROMPTS = 1000
 # Random tokens are converted to text and back to tokens, which changes their number slightly.
