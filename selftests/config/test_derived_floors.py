@@ -12,7 +12,7 @@ from railgauge.config.thresholds.model import LEVELS, Assertion
 from railgauge.config.thresholds.physics import ideal, ideal_inside, in_its_unit
 from railgauge.core.errors import BadInput, Uncovered
 from railgauge.core.limits import Basis, Limit
-from railgauge.planning import required, plan
+from railgauge.planning import plan, required
 from railgauge.planning.forecast import work
 from railgauge.verdict.decision import not_applicable
 
@@ -234,7 +234,8 @@ def test_only_the_levels_that_are_named_make_it(tmp_path):
         level = plan.level(found, nodes, name)
         planned = {one.measurement for _, one in plan.cases(found, level)}
         asked = {
-            one.key.subject for one in required.required_checks(required.LevelScope(found, nodes, level))
+            one.key.subject
+            for one in required.required_checks(required.LevelScope(found, nodes, level))
         }
         known = {one.measurement.name for one in work(found, level)}
         reasons = not_applicable(found, level)

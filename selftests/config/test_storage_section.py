@@ -91,6 +91,8 @@ def test_the_limit_of_all_nodes_at_once_is_the_average_of_a_node(tmp_path):
     ],
 )
 def test_figures_of_all_nodes_need_one_shared_mount_and_a_fair_share(tmp_path, mounts, why):
-    declared = "".join(f"  {name}: {{path: /a, {BASIS}, {more}}}\n" for name, more in mounts.items())
+    declared = "".join(
+        f"  {name}: {{path: /a, {BASIS}, {more}}}\n" for name, more in mounts.items()
+    )
     with pytest.raises(BadInput, match=why):
         load(tmp_path, f"storage:\n{declared}")

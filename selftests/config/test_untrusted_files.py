@@ -274,7 +274,9 @@ def first_measurement(document: dict) -> dict:
         lambda d: d["hardware"].update(gpus={"count": int(TWENTY)}),
     ],
 )  # fmt: skip
-def test_untrusted_limits_are_refused_in_time(tmp_path: Path, change: Callable[[dict], object]) -> None:
+def test_untrusted_limits_are_refused_in_time(
+    tmp_path: Path, change: Callable[[dict], object]
+) -> None:
     of_limits(tmp_path, change)
 
 

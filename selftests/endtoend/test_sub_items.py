@@ -150,9 +150,16 @@ SCENARIOS = {
 
 @pytest.mark.parametrize(
     ("plain", "spanned"),
-    [("plain", "spanned"), ("plain", "spanned-n2"), ("plain", "dies"), ("plain-slow", "spanned-slow")],
+    [
+        ("plain", "spanned"),
+        ("plain", "spanned-n2"),
+        ("plain", "dies"),
+        ("plain-slow", "spanned-slow"),
+    ],
 )
-def test_the_items_are_those_of_a_run_that_collects_each(runs: Runs, plain: str, spanned: str) -> None:
+def test_the_items_are_those_of_a_run_that_collects_each(
+    runs: Runs, plain: str, spanned: str
+) -> None:
     one, other = runs[plain], runs[spanned]
     assert_counted(other)
     assert (other.code, other.items) == (one.code, one.items)

@@ -48,7 +48,12 @@ def test_the_output_of_the_reporting_command_is_what_counts(agreed):
 
 
 def test_items_that_are_not_shown_are_listed_once_and_in_order(agreed):
-    checks = (OutputCheck("MTU", "4096", None), AGREED, OutputCheck("GID", "3", None), OutputCheck("MTU", "1", None))
+    checks = (
+        OutputCheck("MTU", "4096", None),
+        AGREED,
+        OutputCheck("GID", "3", None),
+        OutputCheck("MTU", "1", None),
+    )
     assert agreed(*checks).not_shown == ("MTU", "GID")
 
 
@@ -63,7 +68,10 @@ def test_one_denied_check_is_an_error_in_any_place(agreed, place):
 
 
 def test_all_denials_are_named_and_the_node_is_that_of_the_first(agreed):
-    denied = OutputCheck("qps", "4", "1", agrees=False, node="n2"), OutputCheck("MTU", "1", "2", agrees=False)
+    denied = (
+        OutputCheck("qps", "4", "1", agrees=False, node="n2"),
+        OutputCheck("MTU", "1", "2", agrees=False),
+    )
     with pytest.raises(OtherThanAsked) as raised:
         agreed(*denied)
     assert raised.value.what == "; ".join(map(str, denied))

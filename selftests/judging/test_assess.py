@@ -197,9 +197,7 @@ PLACES = [
 
 @pytest.mark.parametrize(("per", "size", "placement", "printed"), PLACES)
 @pytest.mark.parametrize("asked", [place[0] for place in PLACES])
-def test_a_metric_per_part_is_judged_for_that_part_alone(
-    per, size, placement, printed, asked
-):
+def test_a_metric_per_part_is_judged_for_that_part_alone(per, size, placement, printed, asked):
     on = platform(asserts=(Assertion("bw_average", per=asked),))
     one = measured(out(1, size=printed, place=placement), on=on)
     found = judged(one, size, placement, on=on)

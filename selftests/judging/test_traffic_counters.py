@@ -254,7 +254,9 @@ def test_a_data_counter_of_32_bits_that_has_stopped_is_no_evidence(name):
     highest = 2**32 - 1
     for before, after in ((highest, highest), (5, highest)):
         texts = (hca(**{name: count}) for count in (before, after))
-        with pytest.raises(FactMissing, match=f"n1: {name} of mlx5_0 stands at {highest}") as caught:
+        with pytest.raises(
+            FactMissing, match=f"n1: {name} of mlx5_0 stands at {highest}"
+        ) as caught:
             moved(run(*texts), "n1", ("mlx5_0",))
         assert "perfquery -R" in caught.value.remedy
     texts = (hca(**{name: count}) for count in (highest, highest + 10))

@@ -151,4 +151,6 @@ def test_a_warning_of_the_server_is_one_of_the_run():
     agreed = agreement.agreed(asked, transcripts, [client, server])
     assert [one.kind for one in agreed.problems] == ["cpu-frequency"]
     with pytest.raises(OtherThanAsked, match="of the server"):
-        agreement.agreed(asked, transcripts, [client, parse(table(PLATEAU, order="ON", warns=RELAXED))])
+        agreement.agreed(
+            asked, transcripts, [client, parse(table(PLATEAU, order="ON", warns=RELAXED))]
+        )

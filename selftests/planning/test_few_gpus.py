@@ -57,7 +57,9 @@ def as_graph(capsys, path: Path):
     words += ["--measurement", "node_all_reduce_graph", "--level", "signoff", path]
     code = main([str(word) for word in words])
     answer = json.loads(capsys.readouterr().out)
-    return code, {(one["metric"], one["size_bytes"]): one["outcome"] for one in answer["judgements"]}
+    return code, {
+        (one["metric"], one["size_bytes"]): one["outcome"] for one in answer["judgements"]
+    }
 
 
 @needs_transcripts

@@ -14,8 +14,8 @@ from railgauge.core.errors import BadInput, BadInputs
 from railgauge.core.model import Fabric, Outcome
 from railgauge.diagnosis import RunResults
 from railgauge.planning import plan
-from railgauge.planning.required import NOT_SCANNED, SUBNET, LevelScope, count, required_checks
 from railgauge.planning.pairing import DIRECTED
+from railgauge.planning.required import NOT_SCANNED, SUBNET, LevelScope, count, required_checks
 from railgauge.run import inputs
 from railgauge.verdict.decision import RunPlan, decide, not_applicable, not_run, subnet_notes
 

@@ -13,8 +13,8 @@ from testing.core_values import ROOT, cluster, without_closing_items
 from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
 from railgauge.planning import part, sample
-from railgauge.planning.required import SUBNET, LevelScope, required_checks
 from railgauge.planning.part import LevelPart
+from railgauge.planning.required import SUBNET, LevelScope, required_checks
 from railgauge.verdict.decision import not_applicable
 
 PLATFORM = without_closing_items(thresholds.load("connectx4-homelab", ROOT / "thresholds"))

@@ -13,8 +13,8 @@ from railgauge.core.model import Outcome
 from railgauge.core.question import LIMITS, Question
 from railgauge.diagnosis import RunResults
 from railgauge.planning import plan
-from railgauge.planning.required import LevelScope, count, required_checks
 from railgauge.planning.pairing import DIRECTED
+from railgauge.planning.required import LevelScope, count, required_checks
 from railgauge.verdict.decision import RunPlan, decide, not_run
 from railgauge.verdict.unanswered import (
     NEVER_RAN,

@@ -28,19 +28,19 @@ from railgauge.core.question import (
     FactAt,
     Question,
 )
-from railgauge.planning import required, plan
+from railgauge.planning import plan, required
 from railgauge.planning.required import (
     NOT_SCANNED,
     SUBNET,
-    LevelScope,
     ItemKey,
+    LevelScope,
     count,
-    required_checks,
     fact_question,
     gpu_label,
     links,
     part_label,
     ratio_question,
+    required_checks,
     scan_rung,
     ways,
 )
@@ -193,7 +193,9 @@ def test_a_fact_is_required_of_each_node_and_part():
     memlock = BENCH.expected["memlock"]
     both = replace(memlock, name="gpu_nic_link")
     on = replace(BENCH, expected={"gpu_nic_link": both}, measurements={})
-    listed = list(required_checks(LevelScope(on, cluster("n1"), plan.level(on, cluster("n1"), "smoke"))))
+    listed = list(
+        required_checks(LevelScope(on, cluster("n1"), plan.level(on, cluster("n1"), "smoke")))
+    )
     parts = ["gpu0-mlx5_0", "gpu1-mlx5_0"]
     assert [one.key for one in listed] == [
         ItemKey("gpu_nic_link", FACT, ("n1",), part, None) for part in parts

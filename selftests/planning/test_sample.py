@@ -10,9 +10,9 @@ from testing.core_values import PLATFORMS, ROOT, cluster
 
 from railgauge.config import thresholds
 from railgauge.diagnosis.left_open.unplanned import unplanned
-from railgauge.planning import required, forecast, plan, sample
-from railgauge.planning.required import LevelScope
+from railgauge.planning import forecast, plan, required, sample
 from railgauge.planning.pairing import BOTH_WAYS
+from railgauge.planning.required import LevelScope
 from railgauge.verdict.decision import RunPlan
 
 SIZES = (5, 6, 8, 9, 10, 16, 64, 625)

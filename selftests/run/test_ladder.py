@@ -15,7 +15,7 @@ from railgauge.core.model import Outcome, Pair
 from railgauge.core.question import LIMITS, RATIO, READ, Question
 from railgauge.planning import plan
 from railgauge.planning.collected import NO_SUBJECT, About, Subject
-from railgauge.planning.required import LevelScope, ItemKey, required_checks
+from railgauge.planning.required import ItemKey, LevelScope, required_checks
 from railgauge.planning.sub_items import All
 from railgauge.run.ladder import Ladder, begun
 

@@ -37,9 +37,9 @@ from railgauge.judging.assessor import Assessor
 from railgauge.judging.kernel_log import ITEMS as LOGS
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
-from railgauge.planning.required import LevelScope, required_checks
 from railgauge.planning.pairing import DIRECTED
 from railgauge.planning.part import LevelPart, within
+from railgauge.planning.required import LevelScope, required_checks
 from railgauge.run import resume
 from railgauge.run.case_files import case_file
 from railgauge.run.resume import Invocation

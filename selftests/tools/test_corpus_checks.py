@@ -110,7 +110,9 @@ def test_recorded_outputs_deny_only_what_no_plan_could_make(name: str, path: Pat
     if not OUTPUTS:
         pytest.skip("recorded output is not beside this checkout")
     parsed = tool(name).parse(path.read_text(encoding="utf-8", errors="replace"))
-    checks = tool(name).output_checks(PLANS[name](path, parsed), (SideOutput("a", "client", parsed),))
+    checks = tool(name).output_checks(
+        PLANS[name](path, parsed), (SideOutput("a", "client", parsed),)
+    )
     denied = "; ".join(str(check) for check in checks if not check.agrees)
     assert DENIED.get(path.stem, "") in denied
     assert bool(denied) == (path.stem in DENIED), denied

@@ -6,8 +6,8 @@ from testing.core_values import ROOT
 from railgauge.config import thresholds
 from railgauge.core.model import Case, Parsed
 from railgauge.facts import NodeFacts
-from railgauge.tools.output_checks import SideOutput, ToolRequest
 from railgauge.tools.dcgmi_diag import output_checks
+from railgauge.tools.output_checks import SideOutput, ToolRequest
 
 H200 = thresholds.load("h200", ROOT / "thresholds")
 NAME = "gpu_diagnostic_extended"

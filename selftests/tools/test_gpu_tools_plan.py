@@ -186,7 +186,9 @@ def test_rvs_lists_its_gpus_before_it_runs(stub):
     assert (code, printed.splitlines()) == (
         0, ["railgauge: rvs begins", "-g", "-r 4", "railgauge: rvs ended with 0"],
     )  # fmt: skip
-    code, printed = run(("sh", "-c", RVS_SCRIPT, "rvs", stub('echo "$*"; [ "$1" = -g ]\n'), "-r", "4"))
+    code, printed = run(
+        ("sh", "-c", RVS_SCRIPT, "rvs", stub('echo "$*"; [ "$1" = -g ]\n'), "-r", "4")
+    )
     assert (code, printed.splitlines()[-1]) == (1, "railgauge: rvs ended with 1")
     code, printed = run(("sh", "-c", RVS_SCRIPT, "rvs", stub("exit 3\n"), "-r", "4"))
     assert (code, printed.splitlines()) == (3, ["railgauge: rvs begins"])

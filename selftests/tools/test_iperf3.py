@@ -13,8 +13,8 @@ from testing.tool_setting import kinds, setting, values
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Pairing
 from railgauge.tools import run_identity
+from railgauge.tools.iperf3 import commands, output_checks, parse
 from railgauge.tools.output_checks import SideOutput, ToolRequest
-from railgauge.tools.iperf3 import output_checks, commands, parse
 
 RATE = 94_123_456_789.5
 

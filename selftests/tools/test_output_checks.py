@@ -11,6 +11,7 @@ from railgauge.core.model import Case
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts
 from railgauge.facts.parts import InventoryPart, PartKind
+from railgauge.tools.hosts import check_of_hosts, checks_of_ranks
 from railgauge.tools.output_checks import (
     OutputCheck,
     SideOutput,
@@ -21,7 +22,6 @@ from railgauge.tools.output_checks import (
     long_enough,
     same_models,
 )
-from railgauge.tools.hosts import check_of_hosts, checks_of_ranks
 
 PAIR = tuple(node.name for node in NODES)
 HERE = {"n1": NodeFacts("n1", hostname="Host1.site.org"), "n2": NodeFacts("n2", hostname="host2")}

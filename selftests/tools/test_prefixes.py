@@ -1,4 +1,4 @@
-"""Prefixes of launchers, logs and mails before the lines of an output are removed for every tool."""
+"""Prefixes of launchers, logs and mails before the lines of an output are removed for all tools."""
 
 import pytest
 from testing.recorded_outputs import recorded

@@ -25,7 +25,11 @@ def denied(text, **options):
         MI300X,
     )
     sides = (SideOutput("n1", "client", tool("transferbench").parse(text)),)
-    return {check.item for check in tool("transferbench").output_checks(asked, sides) if not check.agrees}
+    return {
+        check.item
+        for check in tool("transferbench").output_checks(asked, sides)
+        if not check.agrees
+    }
 
 
 @needs_transcripts

@@ -16,10 +16,10 @@ from railgauge.diagnosis.left_open.unplanned import unplanned
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import Reboot
 from railgauge.planning import plan
-from railgauge.planning.required import NOT_SCANNED, LevelScope, count, required_checks
 from railgauge.planning.marks import EXPECTS, MEASURES
 from railgauge.planning.needs import Candidate
 from railgauge.planning.pairing import ALTERNATING, DIRECTED
+from railgauge.planning.required import NOT_SCANNED, LevelScope, count, required_checks
 from railgauge.verdict import closing, decision
 from railgauge.verdict.decision import (
     SUBNET,

@@ -11,11 +11,11 @@ from testing.core_values import ROOT, cluster, item
 from railgauge.config import thresholds
 from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts
-from railgauge.planning.required import LevelScope, required_checks
 from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates
 from railgauge.planning.pairing import DIRECTED
 from railgauge.planning.plan import level
+from railgauge.planning.required import LevelScope, required_checks
 from railgauge.report import html, junit, terminal
 from railgauge.report.allure import surroundings
 from railgauge.report.certificate.certified import CertifiedRun

@@ -20,11 +20,11 @@ from railgauge.core import private_files
 from railgauge.core.errors import BadInput
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Cluster
-from railgauge.planning import required, part, resource_estimate, sample
-from railgauge.planning.required import LevelScope
+from railgauge.planning import part, required, resource_estimate, sample
 from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates, not_limited
 from railgauge.planning.plan import Level
+from railgauge.planning.required import LevelScope
 from railgauge.planning.soak import SoakPlan, planned
 from railgauge.run import holding, inputs, services, storage, takeover
 from railgauge.run.resume import Earlier, Invocation

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from railgauge.core.model import Cluster
-from railgauge.planning.required import LevelScope, count
 from railgauge.planning.plan import Level
+from railgauge.planning.required import LevelScope, count
 
 LEVEL = "nightly"
 """The level of a run that names none."""

@@ -14,13 +14,13 @@ from railgauge.config.thresholds import LEVELS, Platform
 from railgauge.core import arguments
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster
-from railgauge.planning import required, forecast, part, plan, root, sample
-from railgauge.planning.required import LevelScope
+from railgauge.planning import forecast, part, plan, required, root, sample
 from railgauge.planning.forecast import Work
 from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import Candidate, candidates, not_limited
 from railgauge.planning.part import LevelPart
 from railgauge.planning.plan import Level
+from railgauge.planning.required import LevelScope
 from railgauge.planning.resource_estimate import resource_estimate
 from railgauge.run import inputs
 from railgauge.verdict.decision import not_applicable

@@ -11,13 +11,13 @@ from railgauge.config.thresholds.model import SIGNOFF
 from railgauge.core.model import Pair
 from railgauge.core.terms import Rung
 from railgauge.core.units import format_duration
-from railgauge.planning import required, forecast, reduction, resource_estimate, root, sample
-from railgauge.planning.required import LevelScope
+from railgauge.planning import forecast, reduction, required, resource_estimate, root, sample
 from railgauge.planning.forecast import Alternative, Work
-from railgauge.planning.sub_items import MOST_ITEMS
 from railgauge.planning.needs import Candidate, not_limited
 from railgauge.planning.plan import Level
+from railgauge.planning.required import LevelScope
 from railgauge.planning.resource_estimate import ResourceEstimate
+from railgauge.planning.sub_items import MOST_ITEMS
 from railgauge.verdict.decision import not_applicable, subnet_notes
 
 # What fits on a screen; more pairs and rounds are only counted.

@@ -15,7 +15,9 @@ from railgauge.tools import tool
 from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest
 
 
-def agreed(asked: ToolRequest, transcripts: Sequence[Transcript], outputs: Sequence[Parsed]) -> Parsed:
+def agreed(
+    asked: ToolRequest, transcripts: Sequence[Transcript], outputs: Sequence[Parsed]
+) -> Parsed:
     """Return the reporting command's output, or all joined, if none contradicts the request.
 
     In the result, ``not_shown`` names the items that could not be compared, and ``problems`` also

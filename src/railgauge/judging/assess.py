@@ -44,8 +44,8 @@ from railgauge.judging.results import judge_results
 from railgauge.judging.slots import in_its_slot
 from railgauge.judging.traffic import judge_traffic, moved
 from railgauge.tools import declared_metric, tool
-from railgauge.tools.output_checks import ToolRequest
 from railgauge.tools.metric import SCALING, Metric
+from railgauge.tools.output_checks import ToolRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,9 @@ def _read(asked: ToolRequest, run: Sequence[Transcript]) -> Parsed:
         # A client that printed nothing left its server waiting: the error names the client.
         refuse_failure(transcripts[:1], outputs[:1], nodes)
     refuse_failure(transcripts, outputs, nodes)
-    return declared(agreed(asked, transcripts, outputs), asked.platform.devices, transcripts[0].node)
+    return declared(
+        agreed(asked, transcripts, outputs), asked.platform.devices, transcripts[0].node
+    )
 
 
 def _printed(transcript: Transcript) -> str:

@@ -141,7 +141,9 @@ class _OfGroup:
             most, count = self.limit.allowed(span.hours), sum(grown.values())
             total += count
             if count > most:
-                counts = listed([f"{name} by {by}" for name, by in grown.items() if by], _MOST_SHOWN)
+                counts = listed(
+                    [f"{name} by {by}" for name, by in grown.items() if by], _MOST_SHOWN
+                )
                 over = f"in {span.hours:.2f} h of {span.when}{self._parts(device, span)}"
                 why = f"{device} of {self.counters.node}: {counts} {over}"
                 if not span.is_measured:

@@ -86,7 +86,9 @@ def judged(
     """Return the judgements of a node; ``known`` are its devices by address and name."""
     declared = {nic.name for nic in platform.nics}
     found = _grouped(_of_a_declared_link(e, declared) for e in events(window.records, known))
-    judgements = [_judgement(node, one, window, running) for one in list(found.values())[:_MOST_GROUPS]]
+    judgements = [
+        _judgement(node, one, window, running) for one in list(found.values())[:_MOST_GROUPS]
+    ]
     more = len(found) - len(judgements)
     whole = [_whole(window, platform, more)] if more or window.gap or not judgements else []
     return (*whole, *judgements, *_before(node, window, known, platform))
@@ -150,7 +152,9 @@ def judged_alone(
     read = ((fault, record_of(fault.latest)) for fault in faults)
     events = ((fault, event_of(record, known)) for fault, record in read if record)
     judgements = [
-        _of_lines(node, event, fault.count, _since(fault, since)) for fault, event in events if event
+        _of_lines(node, event, fault.count, _since(fault, since))
+        for fault, event in events
+        if event
     ]
     good = Judgement(SUBJECT, Outcome.PASSED, f"none {since.words}", _NONE, basis, pointer=_POINTER)
     return tuple(judgements) or (good,)

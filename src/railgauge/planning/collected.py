@@ -16,9 +16,9 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.model import Case, Pairing
 from railgauge.core.terms import Rung, Scope
 from railgauge.core.units import format_size
-from railgauge.planning import required, plan
-from railgauge.planning.sub_items import PAIR, All, id_at
+from railgauge.planning import plan, required
 from railgauge.planning.marks import MEASURES
+from railgauge.planning.sub_items import PAIR, All, id_at
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from railgauge.config.thresholds.site import NODE_LOGIN
 from railgauge.config.thresholds.storage import GROUP_STORAGE, NODE_STORAGE
 from railgauge.core.errors import BadInput
 from railgauge.planning import at_end
-from railgauge.planning.required import SUBNET
 from railgauge.planning.expectations import GPUS, NICS, RDMA
 from railgauge.planning.marks import MEASURES, MarkedTest
 from railgauge.planning.plan import Level
+from railgauge.planning.required import SUBNET
 from railgauge.stacks import vendors
 
 

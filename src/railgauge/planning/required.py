@@ -243,7 +243,9 @@ def _unscanned(scope: LevelScope) -> Iterator[RequiredCheck]:
         if name not in scope.platform.not_applicable:
             key = ItemKey(name, FABRIC, (), "", None)
             question = Question(FABRIC, Case(name, (), None, ()))
-            yield RequiredCheck(key, NOWHERE, scan_rung(scope.platform, name), question, NOT_SCANNED)
+            yield RequiredCheck(
+                key, NOWHERE, scan_rung(scope.platform, name), question, NOT_SCANNED
+            )
 
 
 def scan_rung(platform: Platform, name: str) -> Rung:

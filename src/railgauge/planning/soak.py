@@ -20,8 +20,8 @@ from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster, Pairing
 from railgauge.core.terms import Rung, Scope
 from railgauge.planning import plan
-from railgauge.planning.required import RequiredCheck, LevelScope, required_checks
 from railgauge.planning.plan import Level
+from railgauge.planning.required import LevelScope, RequiredCheck, required_checks
 
 FOLDER = "soak"
 """The folder of the evidence of all rounds, and the beginning of the ids of a soak's items."""

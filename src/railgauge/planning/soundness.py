@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from railgauge.config.thresholds import Measurement, Platform, limits_in_use
 from railgauge.core.question import FACT
 from railgauge.planning import at_end, needs
-from railgauge.planning.required import ways
 from railgauge.planning.expectations import asked, hardware_of, parts
 from railgauge.planning.marks import EXPECTS, MEASURES, MarkedTest
+from railgauge.planning.required import ways
 
 Asks = Mapping[str, Set[str]]
 """Subject -> the ways in which some test asks for it."""

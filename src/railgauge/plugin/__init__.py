@@ -28,7 +28,6 @@ from railgauge.plugin import (
     asked_items,
     foreign,
     gating,
-    sub_items,
     holding,
     items,
     listing,
@@ -41,6 +40,7 @@ from railgauge.plugin import (
     reporters,
     session,
     signals,
+    sub_items,
     workers,
 )
 from railgauge.plugin.complaints import refuse_complaints

@@ -26,10 +26,10 @@ import pytest
 
 from railgauge.config.thresholds import Platform
 from railgauge.core.terms import Rung
-from railgauge.planning import required, expectations, plan, sub_items
+from railgauge.planning import expectations, plan, required, sub_items
 from railgauge.planning.collected import About, Subject, shown
-from railgauge.planning.sub_items import All
 from railgauge.planning.marks import MEMBER, NEEDS, ways_of, wrong_family
+from railgauge.planning.sub_items import All
 from railgauge.run.settings import RunSettings
 from railgauge.subnet.declared import declared_switches
 
@@ -162,7 +162,11 @@ def _spanned(settings: RunSettings, metafunc: pytest.Metafunc) -> Collection[str
     """
     if not settings.has_sub_items or _fixtures_ask_for(sub_items.PARTS, metafunc):
         return ()
-    return sub_items.PARTS if _fixtures_ask_for([sub_items.PAIR], metafunc) else (sub_items.PAIR, *sub_items.PARTS)
+    return (
+        sub_items.PARTS
+        if _fixtures_ask_for([sub_items.PAIR], metafunc)
+        else (sub_items.PAIR, *sub_items.PARTS)
+    )
 
 
 # The arguments over which a test may be parametrized, in the order of the ids. Pairs are ordered by

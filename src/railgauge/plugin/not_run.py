@@ -20,8 +20,9 @@ def warn(config: pytest.Config, settings: RunSettings, collected: int) -> None:
     """Warn at the start that the run cannot be accepted, if it collected too few items."""
     wanted = count(LevelScope(settings.platform, settings.declared, settings.level))
     if collected < wanted:
-        level = f"level {settings.level.name} requires {wanted:,} items"
-        tell(config, f"{level}, {collected:,} were collected: the rest will not run, and the run is incomplete")
+        few = f"requires {wanted:,} items, {collected:,} were collected"
+        rest = "the rest will not run, and the run is incomplete"
+        tell(config, f"level {settings.level.name} {few}: {rest}")
 
 
 def report_judged(config: pytest.Config, run: RunServices, items: Iterable[ItemRecord]) -> None:

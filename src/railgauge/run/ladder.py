@@ -17,9 +17,9 @@ from railgauge.core.model import Case, Outcome, Pairing
 from railgauge.core.question import READ, Question
 from railgauge.core.terms import Rung
 from railgauge.judging.record import ItemRecord
-from railgauge.planning import required, plan
+from railgauge.planning import plan, required
 from railgauge.planning.collected import About, CaseFinder, each_place, each_row
-from railgauge.planning.required import LevelScope, ItemKey
+from railgauge.planning.required import ItemKey, LevelScope
 from railgauge.planning.sub_items import PAIRING
 from railgauge.planning.work_queue import Unit
 

@@ -25,9 +25,9 @@ from railgauge.core.terms import Flow
 from railgauge.core.units import KNOWN_UNITS
 from railgauge.facts.probe import PROGRAMS as PROBED
 from railgauge.stacks import Stack
-from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, checks_nothing
 from railgauge.tools.form import FigureForm, ToolFigure, of_placement
 from railgauge.tools.metric import ROW, SCALING, SWEEP, Metric
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, checks_nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,9 @@ class Tool:
     parse: Callable[[str], Parsed]
     METRICS: tuple[Metric, ...] = ()
     commands: Callable[[Setting, int], tuple[Command, ...]] = _is_not_run
-    output_checks: Callable[[ToolRequest, tuple[SideOutput, ...]], tuple[OutputCheck, ...]] = checks_nothing
+    output_checks: Callable[[ToolRequest, tuple[SideOutput, ...]], tuple[OutputCheck, ...]] = (
+        checks_nothing
+    )
     payload_bytes: Callable[[Parsed], float] = _sends_nothing
     flow: Callable[[Measurement], Flow] | None = None
     form: Callable[[ToolFigure], FigureForm | None] | None = None

@@ -13,14 +13,14 @@ from itertools import groupby
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools import Setting
-from railgauge.tools.output_checks import checks_nothing as output_checks
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_slowest_nic
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import on_its_node, program, read_options
+from railgauge.tools.output_checks import checks_nothing as output_checks
 from railgauge.tools.text import clean
 
-__all__ = ["METRICS", "output_checks", "commands", "form", "parse"]
+__all__ = ["METRICS", "commands", "form", "output_checks", "parse"]
 
 METRICS = (
     Metric("check_nccl_allreduce", ("GB/s",), HIGHER),

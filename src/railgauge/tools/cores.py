@@ -14,8 +14,8 @@ from ClusterShell.RangeSet import RangeSet, RangeSetException
 from railgauge.facts import NodeFacts
 from railgauge.launchers import on_core
 from railgauge.launchers.on_core import RankOnCore
-from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest
 from railgauge.tools.hosts import by_hostname, short
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, listed
 
 _ITEM = "cores of the ranks"
 _WANTED = "one for each rank, no other rank's"
@@ -39,9 +39,7 @@ def checks_of_cores(
     """
     if on_core.NAME not in side.argv:
         return
-    listed = side.parsed.summary.get("on_core")
-    listed = listed if isinstance(listed, tuple) else ()
-    printed = [one for one in listed if isinstance(one, RankOnCore)]
+    printed = listed(side.parsed.summary, "on_core", RankOnCore)
     if not printed and not asked.is_planned:
         yield OutputCheck(_ITEM, _WANTED, None)
         return

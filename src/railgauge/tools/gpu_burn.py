@@ -18,6 +18,9 @@ from dataclasses import dataclass, field
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools import Setting
+from railgauge.tools.collector import OutputCollector
+from railgauge.tools.metric import HIGHER, LOWER, Metric
+from railgauge.tools.options import on_its_node, program, read_options
 from railgauge.tools.output_checks import (
     OutputCheck,
     SideOutput,
@@ -26,9 +29,6 @@ from railgauge.tools.output_checks import (
     equal,
     long_enough,
 )
-from railgauge.tools.collector import OutputCollector
-from railgauge.tools.metric import HIGHER, LOWER, Metric
-from railgauge.tools.options import on_its_node, program, read_options
 from railgauge.tools.text import clean, is_torn, line_at
 from railgauge.tools.torn import complain
 
@@ -214,7 +214,9 @@ def _check(text: str, burn: _Burn, collector: OutputCollector) -> None:
         if verdict == "FAULTY" and number not in burn.died:
             burn.wrong.setdefault(number, 0)
     if burn.wrong:
-        counts = (f"gpu{gpu}: {n or 'an unknown number of'} errors" for gpu, n in burn.wrong.items())
+        counts = (
+            f"gpu{gpu}: {n or 'an unknown number of'} errors" for gpu, n in burn.wrong.items()
+        )
         collector.error(ProblemKind.DATA_CORRUPTION, ", ".join(counts))
     if burn.died:
         those = ", ".join(f"gpu{gpu}" for gpu in sorted(burn.died))

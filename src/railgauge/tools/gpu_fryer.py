@@ -14,10 +14,16 @@ from dataclasses import dataclass, field
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools import Setting
-from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, checks_of_gpus, equal
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, several
 from railgauge.tools.options import on_its_node, program, read_options
+from railgauge.tools.output_checks import (
+    OutputCheck,
+    SideOutput,
+    ToolRequest,
+    checks_of_gpus,
+    equal,
+)
 from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean, is_torn, line_at, with_end
 
@@ -136,7 +142,9 @@ def _take(line: str, fry: _Fry, collector: OutputCollector) -> None:
         _take_result(line, fry, collector)
     elif match := _THROTTLING.fullmatch(line):
         names = ("HW", "Thermal SW", "Thermal HW")
-        reasons = [name for name, is_so in zip(names, match.groups(), strict=True) if is_so == "true"]
+        reasons = [
+            name for name, is_so in zip(names, match.groups(), strict=True) if is_so == "true"
+        ]
         fry.throttled.append(", ".join(reasons))
     elif line in (_HEALTHY, _UNHEALTHY):
         fry.verdicts.append(line)

@@ -24,10 +24,10 @@ from railgauge.subnet.errorcounters import (
 )
 from railgauge.subnet.linkinfo import LinkTable, link_table
 from railgauge.tools import Setting
-from railgauge.tools.output_checks import checks_nothing
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, LOWER, Better, Metric
 from railgauge.tools.options import program, read_options
+from railgauge.tools.output_checks import checks_nothing
 from railgauge.tools.text import clean, is_torn
 from railgauge.tools.torn import complain
 

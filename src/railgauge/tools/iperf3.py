@@ -14,7 +14,6 @@ from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import Problem, ProblemKind
 from railgauge.core.terms import Flow
 from railgauge.tools import Setting
-from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.documents import Document, integer, items, number, part, read_document
 from railgauge.tools.form import FigureForm, ToolFigure, of_path
@@ -29,6 +28,7 @@ from railgauge.tools.options import (
     program,
     read_options,
 )
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.relations import AtMost
 from railgauge.tools.text import clean
 

@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from railgauge.config.thresholds.model import Measurement, Platform
 from railgauge.core.errors import NoEvidence
@@ -25,6 +26,7 @@ from railgauge.tools import pci
 
 # Words that vendors put before or after the name of the same GPU.
 _AROUND = frozenset({"nvidia", "amd", "metax", "oam", "tesla"})
+_Kind = TypeVar("_Kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,13 @@ def long_enough(side: SideOutput, least_s: float, why: str) -> Iterator[OutputCh
     yield OutputCheck("time", *words, fits, side.node, **about)
 
 
+def all_iterations_s(parsed: Parsed) -> float:
+    """Return the seconds of all rows; 0 if the number of iterations is not shown."""
+    iterations = parsed.summary.get("iterations")
+    times = (sample.value for sample in parsed.samples if sample.metric == "time_us")
+    return sum(times) * iterations / 1e6 if isinstance(iterations, int) else 0.0
+
+
 # The clocks of nodes and control host differ by less than 0.05 %; the figures are rounded.
 _CLOCKS_APART = 0.01
 
@@ -149,8 +158,20 @@ def checks_of_gpus(asked: ToolRequest, summary: Mapping[str, object]) -> Iterato
 
 
 def _texts(summary: Mapping[str, object], name: str) -> tuple[str, ...]:
+    return tuple(map(str, listed(summary, name, object)))
+
+
+def listed(summary: Mapping[str, object], name: str, kind: type[_Kind]) -> tuple[_Kind, ...]:
+    """Return the values of this kind in a tuple of the summary; empty if there is no tuple."""
     found = summary.get(name)
-    return tuple(map(str, found)) if isinstance(found, tuple) else ()
+    return tuple(one for one in found if isinstance(one, kind)) if isinstance(found, tuple) else ()
+
+
+def joined(values: object) -> str | None:
+    """Join the different values of a tuple of the summary; ``None`` if there are none."""
+    return (
+        ", ".join(map(str, dict.fromkeys(values))) if values and isinstance(values, tuple) else None
+    )
 
 
 def _uuids(asked: ToolRequest, uuids: Iterable[str]) -> Iterator[OutputCheck]:

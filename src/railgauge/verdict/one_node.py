@@ -26,8 +26,8 @@ from railgauge.judging.growth import CountedSpan, NodeCounters, device_names
 from railgauge.judging.kernel_log import LogSince
 from railgauge.judging.record import ItemRecord, settled
 from railgauge.planning import alone, required
-from railgauge.planning.required import LevelScope
 from railgauge.planning.plan import Level
+from railgauge.planning.required import LevelScope
 from railgauge.verdict import kernel_log
 from railgauge.verdict.unanswered import not_run
 

@@ -9,7 +9,7 @@ from functools import cache
 from railgauge.core.model import Outcome
 from railgauge.core.units import format_size
 from railgauge.judging.record import ItemRecord
-from railgauge.planning.required import RequiredCheck, ItemKey
+from railgauge.planning.required import ItemKey, RequiredCheck
 
 _GOOD = (Outcome.PASSED, Outcome.MARGINAL)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from railgauge.config.thresholds.cards import with_known_link
-from railgauge.config.thresholds.limits import at_size, bound_at, applies_at
+from railgauge.config.thresholds.limits import applies_at, at_size, bound_at
 from railgauge.config.thresholds.loose_counters import PACKET_BYTES, loose_counters
 from railgauge.config.thresholds.model import DeclaredLoose, Measurement, Platform
 from railgauge.config.thresholds.physics import (

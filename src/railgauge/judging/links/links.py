@@ -36,7 +36,9 @@ def _down(cable: Cable, table: LinkTable, switch: SwitchUnderTest) -> Iterator[M
     for end in (cable.near, cable.far):
         port = _port(end, table, subnet)
         if port is None or (port.state, port.physical_state) != ("Active", "LinkUp"):
-            measured = "is not in the subnet" if port is None else f"{port.state}/{port.physical_state}"
+            measured = (
+                "is not in the subnet" if port is None else f"{port.state}/{port.physical_state}"
+            )
             other = cable.far if end == cable.near else cable.near
             ends = (subnet.part(end), subnet.part(other))
             reason = f"{subnet.label(end)} (to {subnet.label(other)}): {measured}"

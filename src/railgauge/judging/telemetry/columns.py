@@ -36,7 +36,13 @@ def _lines(number: int, run: Sequence[Transcript]) -> Iterator[str]:
             except TelemetryUnread:
                 continue
             for one in samples:
-                cells = (str(number), transcript.node, str(one.gpu), f"{one.at_s:.2f}", *_cells(one))
+                cells = (
+                    str(number),
+                    transcript.node,
+                    str(one.gpu),
+                    f"{one.at_s:.2f}",
+                    *_cells(one),
+                )
                 yield ",".join(cells)
 
 

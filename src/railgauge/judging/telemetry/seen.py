@@ -139,7 +139,9 @@ def _samples(
     return moved(found, transcript, run)
 
 
-def moved(found: Samples, transcript: Transcript, run: Sequence[Transcript]) -> tuple[GpuSample, ...]:
+def moved(
+    found: Samples, transcript: Transcript, run: Sequence[Transcript]
+) -> tuple[GpuSample, ...]:
     """The samples with times that count from the start of the repeat.
 
     A sampler may have begun long before the repeat: of the earlier samples of each GPU only the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from railgauge.tools.blas_bench.plan import BlasBench, Types
 from railgauge.tools.blas_bench.table import METRICS
 
-__all__ = ["METRICS", "output_checks", "commands", "parse"]
+__all__ = ["METRICS", "commands", "output_checks", "parse"]
 
 _BENCH = BlasBench(
     "hipblaslt-bench",

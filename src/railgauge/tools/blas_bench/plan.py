@@ -9,8 +9,14 @@ from railgauge.core.model import Command, Parsed
 from railgauge.tools import Setting
 from railgauge.tools.blas_bench.each_gpu import on_each_gpu
 from railgauge.tools.blas_bench.table import read
-from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, checks_of_gpus, equal
 from railgauge.tools.options import Options, on_its_node, program, read_options
+from railgauge.tools.output_checks import (
+    OutputCheck,
+    SideOutput,
+    ToolRequest,
+    checks_of_gpus,
+    equal,
+)
 
 DEFAULTS = {"size": 8192, "iterations": 100, "warmup": 100, "cycles": 3}
 
@@ -77,7 +83,9 @@ class BlasBench:
         yield from ("-i", str(_count(options, "iterations")), "-j", str(_count(options, "warmup")))
         yield from (self.verify if options.flag("verify") else ())
 
-    def output_checks(self, asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
+    def output_checks(
+        self, asked: ToolRequest, sides: tuple[SideOutput, ...]
+    ) -> tuple[OutputCheck, ...]:
         """Compare sizes, types, cycles, and the number and models of the GPUs."""
         summary = sides[0].parsed.summary
         types = self.formats.get(asked.measurement.command)

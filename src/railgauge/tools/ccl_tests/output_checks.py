@@ -10,16 +10,19 @@ from railgauge.core.model import Parsed
 from railgauge.launchers.beside_gpu import NAME as PLACED
 from railgauge.tools.ccl_tests.facts import RankDevice
 from railgauge.tools.ccl_tests.places import checks_of_places
+from railgauge.tools.cores import checks_of_cores
+from railgauge.tools.hosts import checks_of_ranks, short
 from railgauge.tools.output_checks import (
     OutputCheck,
     SideOutput,
     ToolRequest,
+    all_iterations_s,
     equal,
+    joined,
+    listed,
     long_enough,
     same_models,
 )
-from railgauge.tools.cores import checks_of_cores
-from railgauge.tools.hosts import checks_of_ranks, short
 from railgauge.tools.pci import brief, bus_of, same, whole
 
 # Other collectives print the given reduction without using it, or print none.
@@ -55,7 +58,7 @@ def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Ou
     """
     first = sides[0]
     places = checks_of_places(asked, first.parsed.summary, is_placed=PLACED in first.argv)
-    times = long_enough(first, _all_iterations_s(first.parsed), "for all iterations")
+    times = long_enough(first, all_iterations_s(first.parsed), "for all iterations")
     return (*_of_header(asked, first.parsed), *places, *_cores(asked, first), *times)
 
 
@@ -74,20 +77,13 @@ def _gpus_per_node(asked: ToolRequest) -> int:
     return each if isinstance(each, int) else 0
 
 
-def _all_iterations_s(parsed: Parsed) -> float:
-    """Return the seconds of all rows; 0 if the number of iterations is not shown."""
-    iterations = parsed.summary.get("iterations")
-    times = (sample.value for sample in parsed.samples if sample.metric == "time_us")
-    return sum(times) * iterations / 1e6 if isinstance(iterations, int) else 0.0
-
-
 def _of_header(asked: ToolRequest, parsed: Parsed) -> Iterator[OutputCheck]:
     summary = parsed.summary
     collective = asked.measurement.command.removesuffix("_perf")
     yield _collective(collective, parsed)
-    yield equal("data type", asked.option("dtype", "float"), _joined(summary.get("dtypes")))
+    yield equal("data type", asked.option("dtype", "float"), joined(summary.get("dtypes")))
     if collective in _REDUCES:
-        yield equal("reduction", "sum", _joined(summary.get("redops")))
+        yield equal("reduction", "sum", joined(summary.get("redops")))
     yield _warmup(asked, summary.get("warmup"))
     if asked.option("iterations") is not None:
         yield equal("iterations", asked.option("iterations"), summary.get("iterations"))
@@ -97,7 +93,7 @@ def _of_header(asked: ToolRequest, parsed: Parsed) -> Iterator[OutputCheck]:
     each = _gpus_per_node(asked) or None
     yield from checks_of_ranks(asked, each, summary, summary.get("gpus"), "GPUs")
     yield _of_processes(asked, summary)
-    yield from checks_of_devices(asked, _devices(summary))
+    yield from checks_of_devices(asked, listed(summary, "devices", RankDevice))
 
 
 def _of_processes(asked: ToolRequest, summary: Mapping[str, object]) -> OutputCheck:
@@ -107,23 +103,12 @@ def _of_processes(asked: ToolRequest, summary: Mapping[str, object]) -> OutputCh
     """
     threads, each = summary.get("threads", 1), summary.get("gpus_per_process")
     shown = {threads * each} if isinstance(threads, int) and isinstance(each, int) else set[int]()
-    listed = [one for one in _devices(summary) if one.pid]
-    if listed and len(listed) == summary.get("nranks"):
-        shown |= set(Counter((one.host, one.pid) for one in listed).values())
+    of_processes = [one for one in listed(summary, "devices", RankDevice) if one.pid]
+    if of_processes and len(of_processes) == summary.get("nranks"):
+        shown |= set(Counter((one.host, one.pid) for one in of_processes).values())
     wanted = {asked.option("gpus_per_process", 1)}
     text = ", ".join(map(str, sorted(shown))) or None
     return OutputCheck("GPUs of each process", str(*wanted), text, not shown or shown == wanted)
-
-
-def _devices(summary: Mapping[str, object]) -> list[RankDevice]:
-    listed = summary.get("devices")
-    return (
-        [one for one in listed if isinstance(one, RankDevice)] if isinstance(listed, tuple) else []
-    )
-
-
-def _joined(values: object) -> str | None:
-    return ", ".join(map(str, values)) if isinstance(values, tuple) and values else None
 
 
 def _collective(wanted: str, parsed: Parsed) -> OutputCheck:

@@ -15,8 +15,8 @@ from ClusterShell.RangeSet import RangeSet, RangeSetException
 from railgauge.facts import NodeFacts
 from railgauge.launchers.beside_gpu import PlacedRank
 from railgauge.tools.ccl_tests.facts import RankDevice
-from railgauge.tools.output_checks import OutputCheck, ToolRequest
 from railgauge.tools.hosts import by_hostname, short
+from railgauge.tools.output_checks import OutputCheck, ToolRequest, listed
 from railgauge.tools.pci import same
 
 _ITEM = "CPUs of the ranks"
@@ -42,7 +42,7 @@ def checks_of_places(
     output is not checked if none does. A rank that found no GPU, or a node whose survey shows no
     NUMA nodes of its GPUs, proves nothing.
     """
-    placed = [one for one in _listed(summary, "placed") if isinstance(one, PlacedRank)]
+    placed = listed(summary, "placed", PlacedRank)
     if not placed:
         if is_placed:
             yield OutputCheck(_ITEM, _WANTED, _SILENT, agrees=False, remedy=_HEARD)
@@ -55,12 +55,9 @@ def checks_of_places(
     wrong = [*_missing(placed, summary.get("nranks")), *elsewhere]
     more = [f"and {len(wrong) - _MOST} more"] if len(wrong) > _MOST else []
     good = f"{len(compared)} ranks on them" if compared else None
-    yield OutputCheck(_ITEM, _WANTED, "; ".join([*wrong[:_MOST], *more]) or good, not wrong, "", _REMEDY)
-
-
-def _listed(summary: Mapping[str, object], name: str) -> tuple[object, ...]:
-    listed = summary.get(name)
-    return listed if isinstance(listed, tuple) else ()
+    yield OutputCheck(
+        _ITEM, _WANTED, "; ".join([*wrong[:_MOST], *more]) or good, not wrong, "", _REMEDY
+    )
 
 
 def _used(summary: Mapping[str, object], ranks: int) -> dict[tuple[str, int], str]:
@@ -69,7 +66,7 @@ def _used(summary: Mapping[str, object], ranks: int) -> dict[tuple[str, int], st
     Launchers number the ranks of a node in the order of their ranks in the job. Empty if the test
     does not name all of them.
     """
-    devices = [one for one in _listed(summary, "devices") if isinstance(one, RankDevice)]
+    devices = listed(summary, "devices", RankDevice)
     if len(devices) != ranks:
         return {}
     met: Counter[str] = Counter()

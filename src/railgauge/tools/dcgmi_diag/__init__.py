@@ -6,6 +6,6 @@ the table and the JSON (``-j``) of DCGM 2 to 4.
 """
 
 from railgauge.tools.dcgmi_diag.parse import parse
-from railgauge.tools.dcgmi_diag.plan import output_checks, commands
+from railgauge.tools.dcgmi_diag.plan import commands, output_checks
 
-__all__ = ["output_checks", "commands", "parse"]
+__all__ = ["commands", "output_checks", "parse"]

@@ -6,8 +6,8 @@ import re
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal
 from railgauge.tools.options import on_its_node, program, read_options
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal
 
 _RUN = re.compile(r"[1-4]|[a-z_]{1,40}")
 _IDS = "GPU Device IDs Detected"

@@ -16,10 +16,10 @@ from railgauge.config.thresholds.model import Measurement
 from railgauge.core.model import Command, Parsed
 from railgauge.core.storage import FIGURES
 from railgauge.tools import Setting
-from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.fio import together
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import on_its_node, program, read_options
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal, long_enough
 
 METRICS = (
     Metric("bandwidth_read", ("MB/s",), HIGHER),
@@ -178,7 +178,9 @@ def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Ou
     """Compare the jobs, the options of each, and the time of the command with that of its jobs."""
     mounts = _mounts(asked.measurement)
     if asked.option("together"):
-        return tuple(one for each in mounts.values() for one in together.output_checks(asked, sides, each))
+        return tuple(
+            one for each in mounts.values() for one in together.output_checks(asked, sides, each)
+        )
     jobs = list(_jobs(mounts))
     told = sides[0].parsed.summary.get("jobs")
     said: Mapping[str, Any] = told if isinstance(told, dict) else {}

@@ -14,8 +14,8 @@ from typing import Any
 
 from railgauge.core.model import Command, Parsed, Sample
 from railgauge.tools import Setting
-from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal
 from railgauge.tools.options import command_on
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal
 
 # The words are the folder, the node, the number of nodes, the free space in KiB, how long to wait
 # for the others in seconds, the first node, the program, and the phases: a name and the options of

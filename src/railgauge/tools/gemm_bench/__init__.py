@@ -5,6 +5,6 @@ reads its output.
 """
 
 from railgauge.tools.gemm_bench.parse import parse
-from railgauge.tools.gemm_bench.plan import METRICS, output_checks, commands
+from railgauge.tools.gemm_bench.plan import METRICS, commands, output_checks
 
-__all__ = ["METRICS", "output_checks", "commands", "parse"]
+__all__ = ["METRICS", "commands", "output_checks", "parse"]

@@ -6,10 +6,16 @@ from collections.abc import Iterator
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, checks_of_gpus, equal
 from railgauge.tools.hosts import check_of_hosts
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import Count, on_its_node, program, read_options
+from railgauge.tools.output_checks import (
+    OutputCheck,
+    SideOutput,
+    ToolRequest,
+    checks_of_gpus,
+    equal,
+)
 
 METRICS = (
     Metric("tflops", ("TFLOP/s", "GFLOP/s"), HIGHER),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from railgauge.core.model import Command
 from railgauge.launchers import Launch
 from railgauge.tools import Setting
-from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.cores import checks_of_cores
 from railgauge.tools.form import FigureForm, ToolFigure, of_ring
 from railgauge.tools.hosts import checks_of_ranks
@@ -18,6 +17,14 @@ from railgauge.tools.launching import (
 )
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import Count, program, read_options
+from railgauge.tools.output_checks import (
+    OutputCheck,
+    SideOutput,
+    ToolRequest,
+    all_iterations_s,
+    equal,
+    long_enough,
+)
 
 METRICS = (
     Metric("time_us", ("us",), LOWER),
@@ -74,19 +81,19 @@ def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Ou
     Also the cores of the ranks, if the launcher is asked to bind them to cores, and the time of the
     command with that of all iterations.
     """
-    summary, parsed = sides[0].parsed.summary, sides[0].parsed
-    times = [sample.value for sample in parsed.samples if sample.metric == "time_us"]
-    iterations = summary.get("iterations")
-    iterations_s = sum(times) * iterations / 1e6 if isinstance(iterations, int) else 0.0
+    summary = sides[0].parsed.summary
     return (
         equal("collective", asked.measurement.command, summary.get("collective")),
         equal("data type", "float32", summary.get("dtype")),
-        *(equal(name, asked.option(name, own), summary.get(name)) for name, own in _DEFAULTS.items()),
+        *(
+            equal(name, asked.option(name, own), summary.get(name))
+            for name, own in _DEFAULTS.items()
+        ),
         *checks_of_ranks(
             asked, asked.option("ranks_per_node", 1), summary, summary.get("ranks"), "ranks"
         ),
         *checks_of_cores(asked, sides[0], _ranks(asked)),
-        *long_enough(sides[0], iterations_s, "for all iterations"),
+        *long_enough(sides[0], all_iterations_s(sides[0].parsed), "for all iterations"),
     )
 
 

@@ -8,6 +8,10 @@ from itertools import product
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
+from railgauge.tools.form import FigureForm, ToolFigure, of_all_links, of_placement
+from railgauge.tools.hosts import check_of_hosts
+from railgauge.tools.metric import HIGHER, LOWER, Metric, several
+from railgauge.tools.options import Count, Options, on_its_node, program, read_options
 from railgauge.tools.output_checks import (
     OutputCheck,
     SideOutput,
@@ -16,10 +20,6 @@ from railgauge.tools.output_checks import (
     equal,
     same_models,
 )
-from railgauge.tools.form import FigureForm, ToolFigure, of_all_links, of_placement
-from railgauge.tools.hosts import check_of_hosts
-from railgauge.tools.metric import HIGHER, LOWER, Metric, several
-from railgauge.tools.options import Count, Options, on_its_node, program, read_options
 
 _HOST = tuple(
     f"{ends}{ways}_memcpy"

@@ -11,11 +11,11 @@ from railgauge.tools.perftest.plan import METRICS, commands, flow, form
 
 __all__ = [
     "METRICS",
-    "output_checks",
     "commands",
     "flow",
     "form",
     "identity",
+    "output_checks",
     "parse",
     "payload_bytes",
 ]

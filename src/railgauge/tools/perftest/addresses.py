@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from railgauge.facts.model import NicFacts
-from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, listed
 
 _LOCAL, _REMOTE = "local", "remote"
 _ADDRESS = re.compile(
@@ -89,7 +89,7 @@ def _other(asked: ToolRequest, node: str) -> str:
 
 def _of_port(asked: ToolRequest, side: SideOutput, name: str, node: str) -> Iterator[OutputCheck]:
     """Check that the printed LID and GID are those of the port; RoCE has the LID 0."""
-    nic, printed = _port(asked, node), _addresses(side, name)
+    nic, printed = _port(asked, node), listed(side.parsed.summary, name, QueueAddress)
     if nic is None or not printed:
         return
     at = f"{name} address of {side.node}"
@@ -124,12 +124,6 @@ def _port(asked: ToolRequest, node: str) -> NicFacts | None:
     return next((nic for nic in facts.nics if nic.name == end.nic), None)
 
 
-def _addresses(side: SideOutput, name: str) -> tuple[QueueAddress, ...]:
-    found = side.parsed.summary.get(name)
-    listed = found if isinstance(found, tuple) else ()
-    return tuple(one for one in listed if isinstance(one, QueueAddress))
-
-
 def _packed(gid: str) -> bytes | None:
     try:
         return ipaddress.IPv6Address(gid).packed
@@ -157,7 +151,10 @@ def _of_each_other(client: SideOutput, server: SideOutput) -> Iterator[OutputChe
     both sides print them.
     """
     for one, other in ((client, server), (server, client)):
-        remote, local = set(_addresses(one, _REMOTE)), set(_addresses(other, _LOCAL))
+        remote, local = (
+            set(listed(one.parsed.summary, _REMOTE, QueueAddress)),
+            set(listed(other.parsed.summary, _LOCAL, QueueAddress)),
+        )
         if not all(address.gid for address in remote | local):
             remote, local = ({replace(each, gid="") for each in side} for side in (remote, local))
         if remote and local:

@@ -221,7 +221,9 @@ def _of_tables(client: Parsed, server: SideOutput) -> Iterator[OutputCheck]:
             continue
         unit = _COMPARED[metric]
         asked = f"the client's value at {format_size(size)}, {mine:.2f} {unit}"
-        yield OutputCheck(f"{metric} of the server", asked, f"{other:.2f} {unit}", False, server.node)
+        yield OutputCheck(
+            f"{metric} of the server", asked, f"{other:.2f} {unit}", False, server.node
+        )
         return
 
 

@@ -5,6 +5,6 @@ and ``memory`` read the lines of the modules, and ``parse`` the whole output.
 """
 
 from railgauge.tools.rvs.parse import parse
-from railgauge.tools.rvs.plan import METRICS, output_checks, commands
+from railgauge.tools.rvs.plan import METRICS, commands, output_checks
 
-__all__ = ["METRICS", "output_checks", "commands", "parse"]
+__all__ = ["METRICS", "commands", "output_checks", "parse"]

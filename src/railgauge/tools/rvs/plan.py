@@ -6,9 +6,15 @@ import re
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, checks_of_gpus, equal
 from railgauge.tools.metric import HIGHER, Metric, several
 from railgauge.tools.options import Options, on_its_node, program, read_options
+from railgauge.tools.output_checks import (
+    OutputCheck,
+    SideOutput,
+    ToolRequest,
+    checks_of_gpus,
+    equal,
+)
 
 FORMATS = ("fp64", "fp32", "fp16", "bf16", "fp8", "fp6", "fp4")
 KERNELS = ("read", "write", "copy", "mul", "add", "triad", "dot")

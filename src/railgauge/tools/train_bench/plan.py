@@ -8,6 +8,11 @@ from dataclasses import replace
 from railgauge.core.model import Command
 from railgauge.launchers import Launch
 from railgauge.tools import Setting
+from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_ring
+from railgauge.tools.hosts import by_hostname, checks_of_ranks, short
+from railgauge.tools.launching import hosts, launched, launcher_options, may_be_root
+from railgauge.tools.metric import HIGHER, LOWER, Metric
+from railgauge.tools.options import Count, Options, check_port, program, read_options
 from railgauge.tools.output_checks import (
     OutputCheck,
     SideOutput,
@@ -16,11 +21,6 @@ from railgauge.tools.output_checks import (
     equal,
     long_enough,
 )
-from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_ring
-from railgauge.tools.hosts import by_hostname, checks_of_ranks, short
-from railgauge.tools.launching import hosts, launched, launcher_options, may_be_root
-from railgauge.tools.metric import HIGHER, LOWER, Metric
-from railgauge.tools.options import Count, Options, check_port, program, read_options
 from railgauge.tools.train_bench.lines import REPLAY, TRAIN, TrainRank
 
 METRICS = (

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal
 from railgauge.tools.form import (
     TO,
     FigureForm,
@@ -17,6 +16,7 @@ from railgauge.tools.form import (
 )
 from railgauge.tools.metric import several
 from railgauge.tools.options import Options, on_its_node, one_size, program, read_options
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal, joined
 
 # Unidirectional; then of a bidirectional run each direction, and their sum.
 _WAYS = ("", "_forward", "_backward", "_bidirectional")
@@ -119,12 +119,12 @@ def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Ou
     summary = sides[0].parsed.summary
     preset = asked.option("preset", "a2a")
     units = asked.option("subexecutors", 8 if preset == "a2a" else None)
-    found = [equal("preset", preset, _one(summary.get("presets")))]
+    found = [equal("preset", preset, joined(summary.get("presets")))]
     if asked.case.sizes:
         size = asked.case.sizes[0]
         found.append(equal("bytes per transfer", size, summary.get("bytes_per_transfer")))
     if units is not None:
-        found.append(equal("compute units", units, _one(summary.get("subexecutors"))))
+        found.append(equal("compute units", units, joined(summary.get("subexecutors"))))
     if asked.platform.gpus:
         found.append(equal("GPUs", asked.platform.gpus.count, summary.get("gpus")))
     return (*found, *_of_configuration(asked, summary), *_of_routes(asked, summary))
@@ -154,8 +154,3 @@ def _of_routes(asked: ToolRequest, summary: Mapping[str, object]) -> Iterator[Ou
         if asked.option(name):
             wanted = known[str(asked.option(name))][1]
             yield equal(f"{name} of the transfers", wanted, ", ".join(sorted(shown)) or None)
-
-
-def _one(values: object) -> str | None:
-    """Join the different values of a summary tuple; ``None`` if it is empty."""
-    return ", ".join(map(str, dict.fromkeys(values))) if isinstance(values, tuple) and values else None

@@ -9,10 +9,10 @@ from itertools import product
 from railgauge.config.thresholds.site import OF_HOSTFILE
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_ring
 from railgauge.tools.metric import LOWER, Metric, several
 from railgauge.tools.options import Count, Options, check_port, command_on, program, read_options
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal, long_enough
 
 _RATES = (
     "request_throughput",
