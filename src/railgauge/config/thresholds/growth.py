@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from railgauge.config.thresholds.basis import basis_of
 from railgauge.config.thresholds.counter_groups import GROUPS, CounterGroup
 from railgauge.config.thresholds.model import GrowthLimit, Nic
-from railgauge.config.thresholds.sections import basis_of
 from railgauge.core.errors import ThresholdError
 from railgauge.stacks import stack
 

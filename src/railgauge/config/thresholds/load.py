@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from railgauge.config.schema import complaints_of_json
 from railgauge.config.thresholds import sections, source
+from railgauge.config.thresholds.basis import basis_of
 from railgauge.config.thresholds.expand import Origins, Written, expanded, is_short
 from railgauge.config.thresholds.growth import read_growth
 from railgauge.config.thresholds.loose import declared
@@ -27,7 +28,6 @@ from railgauge.config.thresholds.model import (
     PairLevel,
     Platform,
 )
-from railgauge.config.thresholds.sections import basis_of
 from railgauge.config.thresholds.telemetry import Telemetry, read_telemetry
 from railgauge.core.errors import BadInput, Gathered, ThresholdError
 from railgauge.core.limits import Bound, Curve, Dispersion, Limit, Sweep

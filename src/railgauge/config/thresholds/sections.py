@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from railgauge.config.thresholds.basis import basis_of
 from railgauge.config.thresholds.model import (
     FabricLimits,
     KernelLog,
@@ -14,11 +15,6 @@ from railgauge.config.thresholds.model import (
     Traffic,
     Transport,
 )
-from railgauge.core.limits import Basis
-
-
-def basis_of(entry: Mapping[str, Any]) -> Basis:
-    return Basis(entry["basis"]["source"], entry["basis"]["says"])
 
 
 def preparation(entry: Mapping[str, Any]) -> Preparation:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from railgauge.config.thresholds.sections import basis_of
+from railgauge.config.thresholds.basis import basis_of
 from railgauge.core.errors import ThresholdError
 from railgauge.core.limits import Basis
 from railgauge.core.terms import Rung
