@@ -288,8 +288,7 @@ class Peers:
 
 @dataclass(frozen=True, slots=True)
 class GrowthLimit:
-    """The growth limit of a group of counters at one device: ``ceiling`` in the run, or
-    ``per_hour``."""
+    """The growth limit of a group of counters at a device: ``ceiling`` a run, or ``per_hour``."""
 
     ceiling: int | None
     per_hour: float | None
