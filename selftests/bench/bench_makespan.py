@@ -225,7 +225,7 @@ def hand_out(units: int) -> None:
             handout.measured(ended)
             handout.judged(ended)
         running.extend(handout.start(1))
-    assert not handout
+    assert handout.following() is None
 
 
 def at_once_rows(case: AtOnce) -> Iterator[Row]:

@@ -71,6 +71,10 @@ def test_required_checks_are_listed_once_each_and_their_count_agrees(name, level
     listed = list(required_checks(scope))
     assert len(listed) == count(scope) == len({check.key for check in listed})
     assert len({check.question for check in listed}) == len(listed)
+    made = {check.question.case for check in listed}
+    compared = {check.question.other for check in listed if check.question.other}
+    smallest = {case for case in compared if scope.platform.measurements[case.measurement].ladder}
+    assert compared - smallest <= made
 
 
 @pytest.mark.parametrize("lab", ["h100-tcpx", "h200", "metax-c500"])

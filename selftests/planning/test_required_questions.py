@@ -157,7 +157,7 @@ def test_each_path_of_each_pair_is_required():
     assert {row[3] for row in rows} == {8388608}
 
 
-def test_a_ratio_compares_with_the_same_place_or_with_a_pairs_first_node():
+def test_a_ratio_compares_with_the_same_place_or_with_its_first_node():
     ratio = Assertion("scaling", per="ratio", of="busbw", over="base")
     pair = measurement(scope="pair", rung=4, asserts=(ratio,))
     both = ("n1", "n2")

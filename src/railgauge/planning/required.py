@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import chain
 
 from railgauge.config.thresholds.model import Assertion, Measurement, Platform
-from railgauge.core.model import Case, Cluster, Pair, Pairing
+from railgauge.core.model import Case, Cluster, Pairing
 from railgauge.core.question import (
     FABRIC,
     FACT,
@@ -210,11 +210,11 @@ def _ratios(
 def ratio_question(scope: LevelScope, assertion: Assertion, place: Place, case: Case) -> Question:
     """Return the question for the ratio of one metric in ``case`` and in another measurement.
 
-    If the other measurement is made on nodes, a pair is compared with its first node; a step of a
-    scaling ladder is compared with the smallest one.
+    If the other measurement is made on nodes, a pair or group is compared with its first node; a
+    step of a scaling ladder is compared with the smallest one.
     """
     other, level = scope.platform.measurements[assertion.over], scope.level
-    where = place.source if other.scope == Scope.NODE and isinstance(place, Pair) else place
+    where = plan.nodes_of(place)[0] if other.scope == Scope.NODE else place
     where = plan.Group("", level.smallest) if other.ladder else where
     beside = plan.case_at(other, level.name, where)
     return Question(RATIO, case, other=beside, metric=assertion.of)
