@@ -195,9 +195,9 @@ def test_the_pairs_of_a_node_that_an_item_holds_are_a_unit_each():
     assert list(made.ids())[4] == f"{WRITE}[a:c-mlx5_0-2B]"
 
 
-def test_the_items_at_one_place_that_hold_all_pairings_share_a_unit():
-    sizes = replace(measured(WRITE, "ab")[1], held=ALL)
-    traffic = replace(measured(WRITE, "ab", way="traffic")[1], held=ALL[:1])
+def test_the_items_at_one_place_with_all_pairings_share_a_unit():
+    sizes = replace(measured(WRITE, "ab")[1], spans=ALL)
+    traffic = replace(measured(WRITE, "ab", way="traffic")[1], spans=ALL[:1])
     made = ladder((HOLDER, sizes), (f"traffic[a:b-{ALL[0]}]", traffic))
     (unit,) = made.units
     assert unit.items == (0, 1)
