@@ -24,7 +24,7 @@ from railgauge.verdict import decision
 
 TITLE = "Reports"
 ABOUT = """The records of RDMA writes between H200 nodes, two rounds of pairs x 8 rails: 10,000
-items for 1,250 nodes, of which one is slow on all its rails; what else the level demands, 536,000
+items for 1,250 nodes, of which one is slow on all its rails; the other required checks, 536,000
 judgements, counts as not run. The verdict is diagnosis, counts and coverage, in this process; on a
 bad night every item misses its limit. The page is `report.html` with its plots, made by a process
 of its own from the run's folder: all that it takes to start, to read the records, to decide and to

@@ -40,10 +40,10 @@ def refused(refuse, *words):
     return f"{raised.value.where}: {raised.value.what}"
 
 
-# --- demands, and the end ---
+# --- required checks, and the end ---
 
 
-def test_each_demand_and_each_closing_item_has_a_record(tmp_path):
+def test_each_required_check_and_each_end_of_run_check_has_a_record(tmp_path):
     run = small.made(tmp_path / "r1", 1)
     every = run.records()
     refuse_left_out(run.plan(), run.results(every, run.platform()))
@@ -51,7 +51,7 @@ def test_each_demand_and_each_closing_item_has_a_record(tmp_path):
         rest = {key: one for key, one in every.items() if key != name}
         message = refused(refuse_left_out, run.plan(), run.results(rest, run.platform()))
         assert message.startswith("run/records.jsonl: has no record of ")
-        assert message.endswith("which the level demands")
+        assert message.endswith("which the level requires")
 
 
 def test_a_record_was_planned():

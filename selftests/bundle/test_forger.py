@@ -266,7 +266,7 @@ def _take_out(records, gone):
 
 
 def test_a_pair_that_is_left_out_of_the_plan_is_missed(healthy, refused):
-    assert "which the level demands" in refused(healthy, without_a_pair)
+    assert "which the level requires" in refused(healthy, without_a_pair)
 
 
 def test_directions_of_another_scheme_are_refused(healthy, refused):

@@ -97,7 +97,7 @@ def test_a_run_of_an_earlier_version_reports_that_it_has_no_inventory(copied, in
     code, out, _ = inventory(copied)
     assert code == 0
     assert "no part is known" in out
-    assert out.count("did not ask for it") == NODES
+    assert out.count("did not collect this one") == NODES
 
 
 def test_the_text_of_a_node_cannot_control_the_terminal(copied, inventory):

@@ -316,7 +316,7 @@ def test_a_part_without_a_record_is_refused(shards, refused, tmp_path):
     name = json.loads(first)["id"]
     message = refused(shards[0], copy)
     assert copy.name in message
-    assert "which the level demands" in message or name in message
+    assert "which the level requires" in message or name in message
 
 
 def test_a_part_with_a_forged_record_is_refused(shards, refused, tmp_path):

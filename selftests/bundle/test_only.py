@@ -94,12 +94,12 @@ def test_the_verdict_is_of_the_node_and_nowhere_that_of_a_cluster(qualified, cap
     recorded = verdict(qualified)
     assert recorded["verdict"] == "qualified"
     assert recorded["part"] == {"only": "columbia", "partners": "prometheus,viper"}
-    assert "this says nothing of the rest of the cluster" in recorded["notes"][0]
+    assert "the rest of the cluster was not measured" in recorded["notes"][0]
     page = tmp_path / "c.html"
     assert main(["certificate", str(qualified), "-o", str(page)]) == 0
     text = page.read_text(encoding="utf-8")
     assert "Qualification of nodes, no acceptance of their cluster" in text
-    assert "columbia QUALIFIED: all 24 checks passed; this says nothing of the rest" in text
+    assert "columbia QUALIFIED: all 24 checks passed; the rest of the cluster was not" in text
     assert "Acceptance certificate" not in text
     assert "Accepted by" not in text
     capsys.readouterr()

@@ -73,7 +73,7 @@ def test_a_required_item_without_a_record_is_refused(run, planned):
     name = SETTING.format("n3")
     planned.remove(name)
     message = refused(small.edited(small.recorded(run, name), "run.json", planned=planned))
-    assert "which the level demands" in message
+    assert "which the level requires" in message
 
 
 def test_a_closing_item_without_a_record_is_refused(run, planned):
@@ -81,7 +81,7 @@ def test_a_closing_item_without_a_record_is_refused(run, planned):
     planned.remove(name)
     small.log_file(run, "n3").unlink()
     message = refused(small.edited(small.recorded(run, name), "run.json", planned=planned))
-    assert f"has no record of {name}, which the level demands" in message
+    assert f"has no record of {name}, which the level requires" in message
 
 
 def test_a_part_uses_the_nodes_of_its_places(tmp_path):

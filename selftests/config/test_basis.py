@@ -1,6 +1,6 @@
 """Every number has a basis and follows from it.
 
-The floors are computed anew from the recorded tables, or from the figures that a basis quotes.
+The floors are computed again from the recorded tables, or from the values that a basis quotes.
 """
 
 import re
@@ -36,7 +36,7 @@ def bases(value, path="$"):
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_every_basis_names_a_listed_document_or_says_how_it_was_derived(name):
+def test_every_basis_names_a_listed_document_or_its_derivation(name):
     doc = documents(name)
     known = set(doc["documents"]) | KINDS
     found = list(bases(doc))
@@ -149,7 +149,7 @@ def test_metax_bases_quote_the_tables(tables):
     assert quoted == {table[8388608] for table in tables.values()}
 
 
-def test_metax_serving_accepts_what_is_not_the_fault_of_the_document():
+def test_metax_serving_accepts_runs_without_the_fault_of_the_document():
     """Two nodes at a tenth of one node's rate have the fault; at nine tenths they do not."""
     pair = thresholds.load("metax-c500", ROOT / "thresholds").measurements["pair_serving"]
     (scaling,) = [limit for limit in pair.limits if limit.metric == "scaling"]
@@ -159,7 +159,7 @@ def test_metax_serving_accepts_what_is_not_the_fault_of_the_document():
 
 
 @needs_transcripts
-def test_metax_reasons_do_not_deny_what_the_document_shows():
+def test_metax_reasons_do_not_contradict_the_document():
     """2.5 of 000 joins GPUs by MX, 5.1 names metax.ko; newer tables have a persistence mode."""
     matrix = (TRANSCRIPTS / "metax-mx-smi-topo.txt").read_text(encoding="utf-8")
     assert "MetaXLink" in matrix
@@ -189,7 +189,7 @@ def test_homelab_send_floors_are_95_percent_of_the_plateau(homelab, name, size):
     assert found == pytest.approx(0.95 * PLATEAU, rel=0.001)
 
 
-def test_homelab_smallest_message(homelab):
+def test_the_floor_of_the_smallest_message_follows_from_the_document(homelab):
     measurement, pairing = homelab.measurements["host_send_bandwidth"], homelab.pairings("host")[0]
     assert floor_of(measurement, pairing, 2) == pytest.approx(0.80 * SMALLEST, rel=0.001)
 
@@ -212,7 +212,7 @@ def test_homelab_write_and_read_are_90_percent_of_the_ceiling(homelab, name):
 
 
 @pytest.mark.parametrize("metric", LATENCY_US)
-def test_homelab_latency(homelab, metric):
+def test_latencies_of_the_homelab_follow_from_the_document(homelab, metric):
     figure, factor = LATENCY_US[metric]
     measurement = homelab.measurements["host_send_latency"]
     limit = thresholds.limit_for(measurement, metric, homelab.pairings("host")[0], 2)
@@ -230,7 +230,7 @@ def floor_of(measurement, pairing, size):
 @pytest.mark.skipif(
     not (SHARED / "seeds").is_dir(), reason="the documents are not beside this checkout"
 )
-def test_homelab_figures_stand_in_the_document():
+def test_homelab_figures_are_in_the_document():
     (path,) = (SHARED / "seeds").glob("004_*.txt")
     text = path.read_text(encoding="utf-8")
     for figure in ("3776.9 MiB/s", "7.40", "3.879797", "~1.15", "~1.14", "11.41", "1.06"):

@@ -163,7 +163,7 @@ def test_averages_are_90_percent_of_the_printed_one(platform, name, run):
 
 
 @needs_transcripts
-def test_the_broken_paths_of_the_document_miss_the_limits_by_far():
+def test_values_of_the_broken_paths_of_the_document_are_far_below_the_limits():
     for name, run in (
         ("pair_all_reduce", "metax-mccl-allreduce-2node-16gpu-no-gdr.txt"),
         ("pair_all_reduce_one_gpu", "metax-mccl-allreduce-2node-2gpu-no-gdr.txt"),
@@ -222,7 +222,7 @@ def test_h200_ports_are_95_percent_of_the_health_check(name):
 @pytest.mark.skipif(
     not (SHARED / "seeds").is_dir(), reason="the documents are not beside this checkout"
 )
-def test_h200_figures_stand_in_the_document():
+def test_h200_figures_are_in_the_document():
     (path,) = (SHARED / "seeds").glob("001_*.txt")
     text = path.read_text(encoding="utf-8")
     for figure in ("388.58", "482.559 GB/s", "~392 Gbps"):
@@ -233,7 +233,7 @@ def test_h200_figures_stand_in_the_document():
 
 @needs_transcripts
 @pytest.mark.parametrize("scope", ["pair", "group"])
-def test_the_h200_floor_says_that_its_run_had_four_nodes_and_fits_two(scope):
+def test_the_h200_floor_names_the_four_nodes_of_its_run_and_fits_two(scope):
     """The ratio of both bandwidths gives the number of GPUs: 2(n-1)/n is 1.9375 for 32."""
     run = "h200-nccl-allreduce-8g-baseline.txt"
     rows = zip(values(run, "busbw", GIB8), values(run, "algbw", GIB8), strict=True)
@@ -249,7 +249,7 @@ def test_the_h200_floor_says_that_its_run_had_four_nodes_and_fits_two(scope):
 
 
 @needs_transcripts
-def test_h200_limits_tell_the_documents_runs_apart():
+def test_h200_limits_distinguish_the_documents_runs():
     floor = bound_at(limit("h200", "group_all_reduce", "busbw", GIB8).floor, GIB8)
     for run, healthy in (("baseline", True), ("tuned", True), ("untuned", False), ("eud", False)):
         found = values(f"h200-nccl-allreduce-8g-{run}.txt", "busbw", GIB8)

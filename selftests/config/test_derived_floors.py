@@ -12,7 +12,7 @@ from railgauge.config.thresholds.model import LEVELS, Assertion
 from railgauge.config.thresholds.physics import ideal, ideal_inside, in_its_unit
 from railgauge.core.errors import BadInput, Uncovered
 from railgauge.core.limits import Basis, Limit
-from railgauge.planning import demand, plan
+from railgauge.planning import plan, required
 from railgauge.planning.forecast import work
 from railgauge.verdict.decision import not_applicable
 
@@ -41,7 +41,7 @@ def test_every_way_to_use_a_nic_is_measured(name):
 
 
 @pytest.mark.parametrize("name", RDMA)
-def test_no_nic_is_asked_for_less_than_its_document_has_or_nine_tenths_of_the_link(name):
+def test_no_floor_of_a_nic_is_below_its_document_or_nine_tenths_of_the_link(name):
     found = load(name)
     for verb in ("write", "read", "send"):
         for way, factor in (("", 1), ("_bidirectional", 2)):
@@ -72,7 +72,7 @@ def test_a_share_of_the_ideal_is_one_of_what_all_reduce_reaches_of_its_own(name)
     own = ideal(
         found, found.measurements["pair_all_reduce"], None, limit(metric="busbw", unit="GB/s")
     )
-    told = 0
+    count = 0
     for one in found.measurements.values():
         for asked in one.limits:
             if "that all_reduce reaches of its own" not in asked.basis.says:
@@ -83,8 +83,8 @@ def test_a_share_of_the_ideal_is_one_of_what_all_reduce_reaches_of_its_own(name)
             assert asked.of == "ideal"
             assert f"{100 * part:g} % of the {100 * reached:.0f} %" in asked.basis.says
             assert str(REACHED[name]) in asked.basis.says
-            told += 1
-    assert told >= 4
+            count += 1
+    assert count >= 4
 
 
 @pytest.mark.parametrize(("nodes", "gb_per_s"), [(3, 71.9), (4, 64.6), (16, 52.9), (1000, 50.0)])
@@ -162,7 +162,7 @@ def test_a_share_is_judged_as_a_value_of_so_many_nodes(monkeypatch):
             assert found.judgements[0].best == pytest.approx(least / 0.6, abs=0.01)
 
 
-def test_a_share_of_what_is_not_known_is_refused():
+def test_a_share_of_an_unknown_value_is_refused():
     with pytest.raises(Uncovered, match="not known"):
         in_its_unit(SHARE, None)
     own = replace(SHARE, of="")
@@ -234,7 +234,8 @@ def test_only_the_levels_that_are_named_make_it(tmp_path):
         level = plan.level(found, nodes, name)
         planned = {one.measurement for _, one in plan.cases(found, level)}
         asked = {
-            one.key.subject for one in demand.demands(demand.DemandInputs(found, nodes, level))
+            one.key.subject
+            for one in required.required_checks(required.LevelScope(found, nodes, level))
         }
         known = {one.measurement.name for one in work(found, level)}
         reasons = not_applicable(found, level)

@@ -1,4 +1,4 @@
-"""The file of ``--deviations``: what is read of it, and the one line for what cannot be used."""
+"""The file of ``--deviations``: its entries, and the one line for each that cannot be used."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read(tmp_path, text):
 
 def listed(**changes):
     """A file with one deviation; a change to ``None`` leaves a key out."""
-    entry = {name: said for name, said in {**GOOD, **changes}.items() if said is not None}
+    entry = {name: value for name, value in {**GOOD, **changes}.items() if value is not None}
     return json.dumps([entry])  # which is YAML too
 
 
@@ -94,7 +94,7 @@ def test_a_subject_is_written_as_reports_write_a_place(tmp_path, subject, nodes,
         (f"[{listed()[1:-1]}, {listed()[1:-1]}]", "link-rate-degraded of mx07, mlx5_3 is there"),
     ],
 )
-def test_what_cannot_be_used_is_one_line_that_names_the_file(tmp_path, text, says):
+def test_an_unusable_file_gives_one_line_that_names_it(tmp_path, text, says):
     with pytest.raises(DeviationError) as found:
         read(tmp_path, text)
     assert says in str(found.value)
@@ -108,7 +108,7 @@ def test_the_line_is_that_of_the_deviation(tmp_path):
              .replace("{}", "{subject: a, cause: c, reason: c, until: 2027-01-31}"))  # fmt: skip
 
 
-def test_a_file_that_is_not_there_or_is_no_text(tmp_path):
+def test_a_missing_file_or_one_that_is_no_text_is_refused(tmp_path):
     with pytest.raises(DeviationError, match="No such file"):
         deviations.load(tmp_path / "absent.yaml")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")

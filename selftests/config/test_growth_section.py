@@ -30,7 +30,7 @@ def test_without_the_section_nothing_is_limited(tmp_path):
     assert thresholds.load("bench", folder).growth is None
 
 
-def test_a_ceiling_and_a_rate(tmp_path):
+def test_a_ceiling_and_a_rate_are_read(tmp_path):
     found = load(
         tmp_path,
         {
@@ -43,15 +43,15 @@ def test_a_ceiling_and_a_rate(tmp_path):
         "port_errors": none, "port_discards": none,
         "rdma_retransmits": GrowthLimit(None, 12.5, BASIS),
     }  # fmt: skip
-    said = {name: str(one) for name, one in found.items()}
-    assert said == {
+    limits = {name: str(one) for name, one in found.items()}
+    assert limits == {
         "port_errors": "none", "port_discards": "none", "rdma_retransmits": "at most 12.5 an hour",
     }  # fmt: skip
     assert [found["rdma_retransmits"].allowed(hours) for hours in (0.01, 1, 2)] == [1, 13, 25]
     assert str(GrowthLimit(7, None, BASIS)) == "at most 7 in the run"
 
 
-def test_a_file_in_the_long_form_says_the_same(tmp_path):
+def test_a_file_in_the_long_form_is_read_the_same(tmp_path):
     short = load(tmp_path, {"port_errors,port_discards": {"ceiling": 0, "basis": MADE_UP}})
     again = put(tmp_path / "again", json.loads(short.text))
     assert thresholds.load("bench", again).growth == short.growth
@@ -84,7 +84,7 @@ def test_a_file_in_the_long_form_says_the_same(tmp_path):
         ({"gpu_remapped_rows": {"ceiling": 0, "basis": MADE_UP}}, "no declared device"),
     ],
 )
-def test_what_cannot_be_judged_is_refused(tmp_path, growth, words):
+def test_limits_that_cannot_be_judged_are_refused(tmp_path, growth, words):
     assert words in refused(tmp_path, growth)
 
 

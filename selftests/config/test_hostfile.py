@@ -62,8 +62,8 @@ def test_a_plain_list_has_internationalized_names(tmp_path):
 
 @pytest.mark.parametrize("text", ["nodes: straße\n", "nodes:\n  - {name: straße}\n"])
 def test_a_name_that_dns_has_otherwise_is_refused_with_the_reason(tmp_path, text):
-    said = refusal(tmp_path, HEAD + text)
-    assert "'straße' cannot be a node's name: it is read as 'strasse' in DNS; give it a" in said
+    message = refusal(tmp_path, HEAD + text)
+    assert "'straße' cannot be a node's name: it is read as 'strasse' in DNS; give it a" in message
 
 
 def test_more_nodes_than_a_cluster_has_are_refused_however_they_are_written(tmp_path):
@@ -75,11 +75,11 @@ def test_more_nodes_than_a_cluster_has_are_refused_however_they_are_written(tmp_
     assert "names 20001 hosts" in refusal(tmp_path, plain, "hosts", platform="h200")
 
 
-def test_a_group_of_strangers_is_told_in_a_short_line(tmp_path):
-    said = refusal(tmp_path, f"{HEAD}nodes: a[1-9]\ngroups: {{g: 'b[1-20000]'}}\n")
-    assert "group g has nodes that are not under 'nodes': b1, b2" in said
-    assert "and 19992 more" in said
-    assert len(said) < 500
+def test_a_group_of_unknown_nodes_is_reported_in_a_short_line(tmp_path):
+    message = refusal(tmp_path, f"{HEAD}nodes: a[1-9]\ngroups: {{g: 'b[1-20000]'}}\n")
+    assert "group g has nodes that are not under 'nodes': b1, b2" in message
+    assert "and 19992 more" in message
+    assert len(message) < 500
 
 
 # --- how a launcher's daemons are started ---
@@ -114,7 +114,7 @@ def test_daemons_are_started_through_the_suite_where_that_works(tmp_path, text, 
         ("transport: lab\nranks: beside-gpu\n", "beside-gpu"),
     ],
 )
-def test_ranks_are_placed_beside_their_gpus_unless_it_is_said(tmp_path, text, ranks):
+def test_ranks_are_placed_beside_their_gpus_by_default(tmp_path, text, ranks):
     assert load(tmp_path, f"{HEAD}nodes: mx01\n{text}").ranks == ranks
     assert load(tmp_path, "n1\nn2\n", "hosts", platform="h200").ranks == "beside-gpu"
 
@@ -129,11 +129,11 @@ def test_a_plain_list_is_launched_through_the_suite(tmp_path):
 
 @pytest.mark.parametrize("text", ["launcher: slurm\n", "transport: slurm\n"])
 def test_slurm_starts_its_ranks_itself(tmp_path, text):
-    said = refusal(tmp_path, f"{HEAD}nodes: mx01\nlaunch: ssh\n{text}")
-    assert "c.yaml:4: launch: ssh: slurm starts the ranks itself; remove launch:" in said
+    message = refusal(tmp_path, f"{HEAD}nodes: mx01\nlaunch: ssh\n{text}")
+    assert "c.yaml:4: launch: ssh: slurm starts the ranks itself; remove launch:" in message
 
 
-def test_ports_and_arguments_of_the_launcher(tmp_path):
+def test_ports_and_arguments_of_the_launcher_are_read(tmp_path):
     text = f"{HEAD}nodes: mx01\nports: 20000-20099\nlauncher_args: [-mca, pml, ^ucx]\n"
     cluster = load(tmp_path, text)
     assert (cluster.ports, cluster.launcher_args) == ((20000, 20099), ("-mca", "pml", "^ucx"))
@@ -141,26 +141,26 @@ def test_ports_and_arguments_of_the_launcher(tmp_path):
     assert load(tmp_path, f"{HEAD}nodes: mx01\n").ports is None
 
 
-@pytest.mark.parametrize("said", ["20099-20000", "0-99", "65500-65536", "20000-20014"])
-def test_a_range_of_ports_that_is_none_or_too_small(tmp_path, said):
-    told = refusal(tmp_path, f"{HEAD}nodes: mx01\nports: {said}\n")
-    assert f"c.yaml:4: ports: {said} is not a range of 16 TCP ports or more" in told
+@pytest.mark.parametrize("text", ["20099-20000", "0-99", "65500-65536", "20000-20014"])
+def test_an_invalid_or_too_small_range_of_ports_is_refused(tmp_path, text):
+    message = refusal(tmp_path, f"{HEAD}nodes: mx01\nports: {text}\n")
+    assert f"c.yaml:4: ports: {text} is not a range of 16 TCP ports or more" in message
 
 
-@pytest.mark.parametrize(("said", "pairs"), [("all", 4), ("3", 3)])
-def test_the_pairs_that_the_fabric_carries_at_once(tmp_path, said, pairs):
-    text = f"{HEAD}nodes: mx[01-09]\nindependent_pairs: {said}\n"
+@pytest.mark.parametrize(("declared", "pairs"), [("all", 4), ("3", 3)])
+def test_the_number_of_independent_pairs_is_read(tmp_path, declared, pairs):
+    text = f"{HEAD}nodes: mx[01-09]\nindependent_pairs: {declared}\n"
     assert load(tmp_path, text).independent_pairs == pairs
     assert load(tmp_path, f"{HEAD}nodes: mx[01-09]\n").independent_pairs == 1
 
 
-@pytest.mark.parametrize("said", ["0", "-1", "many", "1.5"])
-def test_a_number_of_pairs_that_is_none(tmp_path, said):
-    told = refusal(tmp_path, f"{HEAD}nodes: mx01\nindependent_pairs: {said}\n")
-    assert "c.yaml:4: independent_pairs" in told
+@pytest.mark.parametrize("declared", ["0", "-1", "many", "1.5"])
+def test_an_invalid_number_of_pairs_is_refused(tmp_path, declared):
+    message = refusal(tmp_path, f"{HEAD}nodes: mx01\nindependent_pairs: {declared}\n")
+    assert "c.yaml:4: independent_pairs" in message
 
 
-def test_a_cluster_of_an_earlier_version_says_nothing_of_its_launches(tmp_path):
+def test_a_cluster_of_an_earlier_version_has_default_launches(tmp_path):
     saved = hostfile.cluster_to_json(load(tmp_path, f"{HEAD}nodes: mx01\n"))
     del saved["launch"]
     assert hostfile.cluster_from_json(saved).launch == ""
@@ -169,7 +169,7 @@ def test_a_cluster_of_an_earlier_version_says_nothing_of_its_launches(tmp_path):
 # --- the project's own YAML ---
 
 
-def test_a_whole_hostfile(tmp_path):
+def test_a_whole_hostfile_is_read(tmp_path):
     cluster = load(
         tmp_path,
         HEAD + "transport: ssh\nnodes: mx[01-03]\ngroups: {leaf01: 'mx[01-02]'}\n"
@@ -185,13 +185,13 @@ def test_a_whole_hostfile(tmp_path):
     assert cluster.environment == {"MCCL_IB_HCA": "mlx5_0", "N": "3"}
 
 
-def test_what_is_not_said_has_its_default(tmp_path):
+def test_missing_keys_have_their_defaults(tmp_path):
     cluster = load(tmp_path, HEAD + "nodes: a\n")
     assert (cluster.transport, cluster.launcher, cluster.rootfs) == ("ssh", "openmpi", "/")
     assert cluster.nodes[0].ssh == SshSettings()
 
 
-def test_nodes_with_settings_of_their_own_over_the_cluster_s(tmp_path):
+def test_settings_of_a_node_override_those_of_the_cluster(tmp_path):
     text = HEAD + (
         "ssh: {user: root, port: 22, host_keys: accept-new}\n"
         "nodes:\n  - mx[01-02]\n"
@@ -265,9 +265,9 @@ def test_key_files_are_relative_to_the_hostfile(tmp_path, monkeypatch):
     ],
 )  # fmt: skip
 def test_complaints_name_the_line(tmp_path, text, line, says):
-    said = refusal(tmp_path, text)
-    assert f"c.yaml:{line}: " in said
-    assert says in said
+    message = refusal(tmp_path, text)
+    assert f"c.yaml:{line}: " in message
+    assert says in message
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_complaints_name_the_line(tmp_path, text, line, says):
     ["", "# nothing\n", "- a\n- b\n", "just words\n", "42\n", "a: 1\n---\nb: 2\n", "\0\n",
      "cluster: 2024-99-99\n", "[" * 20_000, b"\xff\xfe\x00a", "a: &x [*x]\n"],
 )  # fmt: skip
-def test_what_is_no_hostfile_at_all(tmp_path, text):
+def test_files_that_are_no_hostfile_are_refused(tmp_path, text):
     refusal(tmp_path, text)
 
 
@@ -284,14 +284,14 @@ def test_a_placeholder_in_a_comment_is_no_placeholder(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["none.yaml", "none", "."])
-def test_a_file_that_cannot_be_read(tmp_path, name):
+def test_an_unreadable_file_is_refused(tmp_path, name):
     with pytest.raises(HostfileError, match=r"cannot be read.*--hostfile"):
         hostfile.load(tmp_path / name, schema_file=HOSTFILE_SCHEMA)
 
 
-def test_a_platform_option_that_says_otherwise(tmp_path):
-    said = refusal(tmp_path, HEAD + "nodes: a\n", platform="h200")
-    assert "the file says platform metax-c500, --platform says h200" in said
+def test_a_platform_option_that_contradicts_the_file_is_refused(tmp_path):
+    message = refusal(tmp_path, HEAD + "nodes: a\n", platform="h200")
+    assert "the file says platform metax-c500, --platform says h200" in message
     assert load(tmp_path, HEAD + "nodes: a\n", platform="metax-c500").platform == "metax-c500"
 
 
@@ -305,7 +305,7 @@ def test_the_hostfiles_of_the_project_are_sound(path):
 # --- plain lists ---
 
 
-def test_a_plain_list(tmp_path):
+def test_a_plain_list_is_read(tmp_path):
     text = (
         "# compute\nmx01 slots=8\nroot@mx02:2222\n\nmx03:8  # MPICH slots\nmx04 admin\n"
         "mx05 slots=8 max-slots=8\nmx01 slots=8\n"
@@ -333,13 +333,13 @@ def test_a_plain_list_needs_a_platform(tmp_path):
     ],
 )
 def test_complaints_about_plain_lists_name_the_line(tmp_path, text, line, says):
-    said = refusal(tmp_path, text, "hosts", platform="p")
-    assert f"hosts:{line}: " in said
-    assert says in said
+    message = refusal(tmp_path, text, "hosts", platform="p")
+    assert f"hosts:{line}: " in message
+    assert says in message
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "# only a comment\n"])
-def test_a_plain_list_without_a_host(tmp_path, text):
+def test_a_plain_list_without_a_host_is_refused(tmp_path, text):
     assert "names no host" in refusal(tmp_path, text, "hosts", platform="p")
 
 
@@ -358,8 +358,8 @@ def test_any_text_is_a_cluster_or_a_complaint(tmp_path, text, name):
     try:
         cluster = load(tmp_path, text.encode("utf-8", "surrogatepass"), name, platform="p")
     except BadInput as error:
-        said = lines_of(error)
+        lines = lines_of(error)
     else:
-        said = [cluster.source]
+        lines = [cluster.source]
         assert cluster.nodes
-    assert all(line.startswith(str(Path(tmp_path, name))) for line in said)
+    assert all(line.startswith(str(Path(tmp_path, name))) for line in lines)

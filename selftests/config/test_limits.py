@@ -52,7 +52,7 @@ def test_between_two_points_a_curve_is_straight_on_log_log_axes():
 
 
 @pytest.mark.parametrize("size", [1, 65535, 8388609, 2**40])
-def test_a_curve_says_nothing_beyond_its_ends(size):
+def test_a_curve_has_no_value_beyond_its_ends(size):
     assert curve_value(CURVE, size) is None
 
 
@@ -83,7 +83,7 @@ def test_a_plain_number_holds_at_every_size_and_a_curve_needs_one():
     ("generation", "width", "gbps"),
     [(5, 16, 504.1), (3, 8, 63.0), (4, 16, 252.1), (1, 16, 32.0), (2, 8, 32.0), (6, 16, 968.0)],
 )
-def test_pcie_arithmetic(generation, width, gbps):
+def test_rates_of_pcie_links_are_exact(generation, width, gbps):
     assert pcie_gbps(generation, width) == pytest.approx(gbps, abs=0.05)
 
 
@@ -125,7 +125,7 @@ def test_tcp_over_a_nic_is_asked_for_most_of_its_rate(name, floor, rate):
 
 
 @pytest.mark.parametrize("unit", ["us", "Mpps", "1/s"])
-def test_what_is_no_bandwidth_has_no_physical_ceiling(tmp_path, unit):
+def test_metrics_that_are_no_bandwidth_have_no_physical_ceiling(tmp_path, unit):
     platform = load(tmp_path, document())
     measurement = platform.measurements["host_write_bandwidth"]
     assert physical_ceiling(platform, measurement, Pairing("mlx5_0"), limit(unit=unit)) is None
@@ -143,7 +143,7 @@ def test_every_level_of_the_real_platforms_is_covered(name):
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_taking_any_limit_of_a_real_platform_away_leaves_a_hole(name):
+def test_each_limit_that_is_removed_from_a_real_platform_is_missed(name):
     platform = thresholds.load(name, ROOT / "thresholds")
     for key, measurement in platform.measurements.items():
         for gone in measurement.limits:
@@ -153,7 +153,7 @@ def test_taking_any_limit_of_a_real_platform_away_leaves_a_hole(name):
             assert list(uncovered(broken)), gone.pointer
 
 
-def test_no_limit_at_all(tmp_path):
+def test_a_platform_without_limits_is_not_covered(tmp_path):
     doc = document()
     measurement_of(doc)["limits"] = []
     assert complaints(tmp_path, doc) == [
@@ -162,7 +162,7 @@ def test_no_limit_at_all(tmp_path):
     ]
 
 
-def test_a_metric_without_a_limit(tmp_path):
+def test_a_metric_without_a_limit_is_named(tmp_path):
     doc = document()
     measurement_of(doc)["asserts"] = ["bw_average", "msg_rate"]
     assert {line.split(" at ")[0] for line in complaints(tmp_path, doc)} == {
@@ -170,7 +170,7 @@ def test_a_metric_without_a_limit(tmp_path):
     }
 
 
-def test_a_size_between_the_spans_of_two_limits(tmp_path):
+def test_a_size_between_the_spans_of_two_limits_is_named(tmp_path):
     doc = document()
     low, high = dict(limit_of(doc)), dict(limit_of(doc))
     low["sizes"], high["sizes"] = ["2B", "64KiB"], ["2MiB", "8MiB"]
@@ -180,7 +180,7 @@ def test_a_size_between_the_spans_of_two_limits(tmp_path):
     ]
 
 
-def test_two_limits_for_one_number(tmp_path):
+def test_two_limits_for_one_number_are_named(tmp_path):
     doc = document()
     measurement_of(doc)["limits"] = [limit_of(doc), dict(limit_of(doc), floor=300)]
     lines = complaints(tmp_path, doc)
@@ -189,7 +189,7 @@ def test_two_limits_for_one_number(tmp_path):
 
 
 @pytest.mark.parametrize(("count", "says"), [(0, "has no limit"), (2, "has 2 limits: /a, /b")])
-def test_asking_for_the_limit_of_a_number_that_has_none_or_several(tmp_path, count, says):
+def test_a_number_without_a_limit_or_with_several_raises(tmp_path, count, says):
     platform = load(tmp_path, document())
     several = tuple(limit(pointer=pointer) for pointer in ("/a", "/b"))[:count]
     measurement = replace(platform.measurements["host_write_bandwidth"], limits=several)
@@ -215,7 +215,7 @@ def test_only_the_bound_that_decides_is_a_limit(tmp_path):
     ]
 
 
-def test_a_curve_that_ends_too_early(tmp_path):
+def test_a_curve_that_ends_too_early_is_named(tmp_path):
     doc = document()
     limit_of(doc)["floor"] = {"curve": {"64KiB": 300, "1MiB": 350}}
     assert complaints(tmp_path, doc) == [
@@ -223,14 +223,14 @@ def test_a_curve_that_ends_too_early(tmp_path):
     ]
 
 
-def test_a_floor_above_what_the_hardware_can_carry(tmp_path):
+def test_a_floor_above_the_ceiling_of_the_hardware_is_named(tmp_path):
     doc = document()
     limit_of(doc)["floor"] = 401
     lines = complaints(tmp_path, doc)
     assert "floor 401 Gb/s at 64KiB is above what mlx5_0 can carry (400.00 Gb/s)" in lines[0]
 
 
-def test_a_floor_above_its_own_ceiling(tmp_path):
+def test_a_floor_above_its_own_ceiling_is_named(tmp_path):
     doc = document()
     limit_of(doc).update(floor=300, ceiling=200)
     assert (
@@ -242,7 +242,7 @@ def test_a_floor_above_its_own_ceiling(tmp_path):
 @pytest.mark.parametrize(
     ("unit", "says"), [("Gbps", "unknown unit 'Gbps'"), ("us", "cannot be measured in us")]
 )
-def test_a_limit_in_a_unit_of_another_kind(tmp_path, unit, says):
+def test_a_limit_in_a_unit_of_another_kind_is_named(tmp_path, unit, says):
     doc = document()
     limit_of(doc)["unit"] = unit
     assert any(says in line for line in complaints(tmp_path, doc))
@@ -261,7 +261,7 @@ def test_a_platform_whose_every_nic_is_for_management_measures_nothing(tmp_path)
     assert any("no path" in line for line in complaints(tmp_path, doc))
 
 
-def test_a_choice_of_pairings_that_leaves_none(tmp_path):
+def test_a_choice_of_pairings_that_leaves_none_is_named(tmp_path):
     doc = with_gpus(document())
     doc["hardware"]["affinity"]["0"]["mlx5_0"] = "SYS"
     for extent in measurement_of(doc)["levels"].values():
@@ -286,7 +286,7 @@ def test_pairings_select_by_distance(tmp_path):
     assert by_distance == {"gpu0-mlx5_0": 300.0, "gpu1-mlx5_0": 200.0}
 
 
-def test_a_distance_that_is_forgotten_is_a_hole(tmp_path):
+def test_a_distance_without_a_limit_is_named(tmp_path):
     doc = with_gpus(document())
     limit_of(doc)["pairings"] = ["near"]
     assert all("far has no limit" in line for line in complaints(tmp_path, doc))

@@ -1,4 +1,4 @@
-"""A limit that finds no fault is bad input, unless a measurement or a signature is behind it."""
+"""A limit that finds no fault is bad input, unless a measurement or a signature supports it."""
 
 import json
 import shutil
@@ -38,8 +38,8 @@ def test_the_projects_platform_files_have_no_loose_limit(name):
     assert (list(loose.loose(platform)), platform.loose) == ([], ())
 
 
-# What a service reaches is known to nobody, and how fast a C500 reaches the others is not declared:
-# the average of its small messages is held against the slowest link there is.
+# The speed of a service is unknown, and the links of a C500 are not declared: the average of its
+# small messages is compared with the slowest possible link.
 UNHELD = {"output_throughput", "scaling"}
 WEAKLY_HELD = {"/measurements/node_all_reduce/limits/2"}
 
@@ -49,10 +49,10 @@ WEAKLY_HELD = {"/measurements/node_all_reduce/limits/2"}
 def test_a_floor_at_a_tenth_of_what_it_was_is_named(name, change):
     doc = long_form(name)
     changed = floors_changed(doc, change)
-    said = {line.partition(":")[0] for line in complaints(doc)}
+    pointers = {line.partition(":")[0] for line in complaints(doc)}
     held = {p for p, limit in changed.items() if limit["metric"] not in UNHELD}
-    assert held - said <= (WEAKLY_HELD if name == "metax-c500" else set())
-    assert said <= held
+    assert held - pointers <= (WEAKLY_HELD if name == "metax-c500" else set())
+    assert pointers <= held
 
 
 def test_a_file_of_a_site_lowers_no_inherited_floor(tmp_path):
@@ -224,7 +224,7 @@ def test_limits_of_a_gpus_sensors_that_nothing_misses_are_named(name, changes):
     assert complaints(doc) == []
 
 
-def test_a_packet_that_no_driver_puts_together_is_named():
+def test_a_packet_longer_than_any_driver_merges_is_named():
     doc = long_form("h100-tcpx")
     doc["measurements"]["pair_all_reduce"]["traffic"]["devmem_packet"] = 10**9
     (line,) = complaints(doc)
@@ -270,7 +270,7 @@ def test_a_link_that_is_left_out_does_not_lower_what_a_known_gpu_reaches():
     assert declared - of_share <= {line.partition(":")[0] for line in complaints(doc)}
 
 
-def test_tcp_packets_that_are_sent_again_are_held_against_all(tmp_path):
+def test_retransmitted_tcp_packets_are_compared_with_all_packets(tmp_path):
     doc = long_form("tcp-lab")
     (limit,) = (one for one in limits_of(doc).values() if one["metric"] == "retransmits")
     limit["ceiling"] = 1e12

@@ -38,8 +38,8 @@ def test_a_measured_value_at_most_a_third_above_the_floor_is_a_reason(source):
         basis(measured=999),
     ],
 )  # fmt: skip
-def test_another_basis_is_none(given):
-    """A site's word, a value too far above the floor or below it, at some of the sizes."""
+def test_another_basis_is_no_reason(given):
+    """A statement of the site, or a value too far above the floor or below it at some sizes."""
     assert len(complaints(low(basis=given))) == 1
 
 
@@ -49,13 +49,13 @@ def test_a_document_that_the_file_does_not_list_has_measured_nothing():
 
 
 def test_the_measured_value_is_printed_with_the_basis():
-    """Nobody can tell whether it is true: everybody can read it."""
+    """Its truth cannot be checked, but everybody can read it."""
     platform = platform_of(low(basis=basis(measured=1200)))
     (limit,) = platform.measurements["host_write_bandwidth"].limits
     assert str(limit.basis) == "004: such a cluster was measured (measured: 1200)"
 
 
-def test_a_limit_that_is_declared_loose_is_none_of_bad_input():
+def test_a_limit_that_is_declared_loose_is_accepted():
     platform = platform_of(low(loose=SIGNED))
     assert complaints(low(loose=SIGNED)) == []
     (declared,) = platform.loose
@@ -111,6 +111,6 @@ def test_a_rate_that_no_card_has_cannot_be_declared_loose():
 
 
 def test_recording_hides_no_loose_limit():
-    """A limit that is only recorded is not held against anything; its run is incomplete."""
+    """A limit that is only recorded is compared with nothing; its run is incomplete."""
     doc = low(record_only=True)
     assert complaints(doc) == []

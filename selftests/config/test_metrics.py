@@ -83,7 +83,7 @@ def test_times_and_counts_of_trouble_are_better_low_and_rates_high(tool, lower):
     assert not any(one.lower_is_better for one in rates)
 
 
-def test_what_is_only_read_may_not_be_limited():
+def test_a_tool_that_is_only_read_may_not_be_limited():
     for name in set(tools.NAMES) - set(tools.PLANNABLE):
         assert set(tools.metrics(name)) == {"scaling"}
     assert tools.declared_metric("abacus", "beads") is None
@@ -99,7 +99,7 @@ def test_what_is_only_read_may_not_be_limited():
         ((Metric("a", ("us",), LOWER, per="week"),), "per week"),
     ],
 )
-def test_a_tool_that_declares_nonsense_is_refused(monkeypatch, declared, says):
+def test_a_tool_with_an_invalid_declaration_is_refused(monkeypatch, declared, says):
     monkeypatch.setattr(tools, "tool", lambda name: SimpleNamespace(METRICS=declared))
     with pytest.raises(TypeError, match=says):
         tools.metrics.__wrapped__("perftest")
@@ -113,7 +113,7 @@ def test_every_tool_module_has_the_whole_contract():
         assert module.METRICS or name not in LIMITED
 
 
-def test_every_tool_that_is_run_declares_what_could_contradict_its_command():
+def test_every_tool_that_is_run_has_output_checks():
     for name in tools.PLANNABLE:
         registered = tools._RUN[name]
         module = import_module(registered.module)

@@ -76,7 +76,7 @@ def test_a_sendrecv_leaves_a_node_through_one_nic():
 
 
 @pytest.mark.parametrize(("operation", "nodes"), [("all_reduce", 1), ("hypercube", 2)])
-def test_what_is_not_known_has_no_ideal(operation, nodes):
+def test_unknown_operations_have_no_ideal(operation, nodes):
     assert ideal_busbw(operation, 8, nodes, [50.0] * 8) is None
     assert most_busbw(operation, 8, nodes, [50.0] * 8) is None
 
@@ -122,11 +122,11 @@ def test_the_floor_of_an_alltoall_is_three_quarters_of_its_ideal():
     assert "93.75" in one.limits[0].basis.says
 
 
-def test_the_algorithm_bandwidth_is_below_by_the_factor_of_the_operation():
+def test_the_algorithm_bandwidth_is_the_bus_bandwidth_over_the_factor():
     assert best("h200", "pair_all_reduce", metric="algbw").ideal == pytest.approx(400 * 16 / 30)
 
 
-def test_what_is_no_collective_between_nodes_has_no_ideal():
+def test_measurements_that_are_no_collective_between_nodes_have_no_ideal():
     assert best("h200", "node_all_reduce").ideal is None
     assert best("h200", "host_write_bandwidth", pairing=Pairing("mlx5_0")).ideal is None
     assert best("h200", "pair_all_reduce", metric="bw_received").ideal is None

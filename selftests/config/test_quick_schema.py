@@ -1,4 +1,4 @@
-"""The quick check of a schema says yes only where ``jsonschema`` does, and to what is shipped."""
+"""The quick check of a schema accepts only what ``jsonschema`` accepts, and all shipped files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLATFORMS = sorted(
     path.stem for path in (ROOT / "thresholds").glob("*.json") if path.stem != "schema"
 )
 HOSTFILES = sorted((ROOT / "hostfiles").glob("*.yaml"))
-# What a mistaken hand or a stranger puts in the place of a value.
+# Wrong values, by mistake or from an untrusted file.
 OTHERS = (None, True, False, 0, 1, -1, 1.0, 0.5, 10**12, "", " ", "x", "a\n", [], ["x"], ["x", "x"],
           {}, {"x": 1}, {1: "x"})  # fmt: skip
 
@@ -83,7 +83,7 @@ HOSTS = {path.stem: yaml.safe_load(path.read_text()) for path in HOSTFILES}
 
 @settings(max_examples=300)
 @given(st.data())
-def test_whatever_it_says_yes_to_jsonschema_does_too(data):
+def test_every_accepted_document_is_valid_for_jsonschema(data):
     name = data.draw(st.sampled_from([*LONG, *HOSTS]))
     schema = COMPLETE if name in LONG else SCHEMAS["hostfiles"]
     document = changed({**LONG, **HOSTS}[name], data)
@@ -112,24 +112,24 @@ def test_each_keyword_means_what_it_does_in_jsonschema(schema):
     whole = schema if isinstance(schema, bool) else {**schema, "$defs": {"one": {"type": "array"}}}
     known = "not" not in str(schema) and "other.json" not in str(schema)
     for value in OTHERS[:-1]:
-        said = satisfies({"allOf": []} if whole is None else _as_object(whole), value)
+        is_satisfied = satisfies({"allOf": []} if whole is None else _as_object(whole), value)
         if "other.json" in str(schema):
-            assert not said
+            assert not is_satisfied
         elif known and value != ["x", "x"]:
-            assert said is is_valid(whole, value), value
+            assert is_satisfied is is_valid(whole, value), value
         else:
-            assert said <= is_valid(whole, value), value
+            assert is_satisfied <= is_valid(whole, value), value
 
 
 def _as_object(schema: Any) -> Any:
     return schema if isinstance(schema, dict) else {"items": {}, "anyOf": [schema]}
 
 
-def test_jsonschema_is_asked_where_there_is_a_complaint(tmp_path, monkeypatch):
+def test_jsonschema_words_the_complaints(tmp_path, monkeypatch):
     path = ROOT / "hostfiles" / "schema.json"
     good = {"cluster": "c", "platform": "h200", "nodes": "n1"}
     monkeypatch.setattr("jsonschema.Draft202012Validator", None)
     assert list(schema_module.complaints(path, good)) == []
     monkeypatch.undo()
-    (said,) = schema_module.complaints(path, {**good, "nodse": "n2"})
-    assert "unknown key 'nodse'" in said[1]
+    (complaint,) = schema_module.complaints(path, {**good, "nodse": "n2"})
+    assert "unknown key 'nodse'" in complaint[1]

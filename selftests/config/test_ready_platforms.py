@@ -9,7 +9,7 @@ from testing.core_values import ROOT, cluster
 from railgauge.config import thresholds
 from railgauge.config.thresholds.limits import uncovered
 from railgauge.planning import plan
-from railgauge.planning.demand import DemandInputs, count
+from railgauge.planning.required import LevelScope, count
 from railgauge.run import inputs
 from railgauge.verdict.decision import limit_notes
 
@@ -31,11 +31,11 @@ def test_four_nodes_are_planned_at_every_level(name, level):
     made = {case.measurement for _, case in plan.cases(platform, wanted)}
     assert {"host_write_bandwidth", "gpu_write_bandwidth", "node_all_reduce"} <= made
     assert {"pair_all_reduce", "group_all_reduce"} <= made
-    assert count(DemandInputs(platform, nodes, wanted)) > 100
+    assert count(LevelScope(platform, nodes, wanted)) > 100
 
 
 @pytest.mark.parametrize("name", READY)
-def test_it_says_that_it_is_a_starting_point_from_data_sheets(name):
+def test_its_notes_call_it_a_starting_point_from_data_sheets(name):
     platform = load(name)
     assert platform.title.endswith(": a starting point from data sheets")
     (note,) = limit_notes(platform)
@@ -74,7 +74,7 @@ def test_a_floor_is_the_stated_share_of_what_the_hardware_carries(name, measurem
     assert thresholds.in_its_unit(limit, found).floor == pytest.approx(floor)
 
 
-def test_limits_of_a_document_or_of_a_run_are_no_such_note():
+def test_limits_of_a_document_or_of_a_run_have_no_such_note():
     assert limit_notes(load("h200")) == ()
     derived = load("b200")
     measured = {name: calibrated(one) for name, one in derived.measurements.items()}

@@ -1,4 +1,4 @@
-"""A reason under ``not_applicable`` is true in what it says of documents and other tests."""
+"""A reason under ``not_applicable`` is true about documents and other tests."""
 
 import re
 from dataclasses import replace
@@ -41,16 +41,16 @@ _SAY_MORE = {
 
 
 @pytest.mark.parametrize("name", [*PLATFORMS, "tcp-lab"])
-def test_what_the_declared_hardware_says_is_not_written_again(name):
+def test_reasons_that_follow_from_declared_hardware_are_not_repeated(name):
     platform = replace(thresholds.load(name, ROOT / "thresholds"), not_applicable={})
     level = plan.level(platform, cluster("n1", "n2", "n3"), "nightly")
-    said = unmet(platform, level, candidates(marked_tests(ROOT))).keys()
-    again = {(name, what) for what, _ in reasons(name) if what in said}
+    missing = unmet(platform, level, candidates(marked_tests(ROOT))).keys()
+    again = {(name, what) for what, _ in reasons(name) if what in missing}
     assert again <= _SAY_MORE
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_what_is_left_to_another_test_is_tested_there(name):
+def test_a_reason_that_names_another_test_is_true(name):
     platform = thresholds.load(name, ROOT / "thresholds")
     tested = platform.expected.keys() | platform.measurements.keys()
     left = {(what, other) for what, why in reasons(name) for other in left_to(why)}
@@ -58,7 +58,7 @@ def test_what_is_left_to_another_test_is_tested_there(name):
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_nothing_is_left_to_a_test_that_cannot_see_it(name):
+def test_no_reason_names_a_test_that_cannot_detect_the_fault(name):
     blind = {
         what
         for what, why in reasons(name)
@@ -70,14 +70,14 @@ def test_nothing_is_left_to_a_test_that_cannot_see_it(name):
 
 
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_a_document_that_is_said_to_be_silent_is(name):
+def test_documents_named_as_silent_do_not_contain_the_word(name):
     if not SHARED.is_dir():
         pytest.skip("the documents are not beside this project (../shared)")
     for what, why in reasons(name):
         for number, words in _SILENT.findall(why):
             (path,) = (SHARED / "seeds").glob(f"{number}_*.txt")
-            said = path.read_text(encoding="utf-8", errors="replace").lower()
-            assert words.lower() not in said, f"{what}: {why}"
+            text = path.read_text(encoding="utf-8", errors="replace").lower()
+            assert words.lower() not in text, f"{what}: {why}"
 
 
 @pytest.mark.parametrize("name", PLATFORMS)

@@ -95,12 +95,12 @@ def test_links_of_unknown_rate_have_no_ceiling(tmp_path):
 
 @pytest.mark.parametrize("unit", ["us", "1/s", "1", "count"])
 @pytest.mark.parametrize("scope", ["pair", "group", "node"])
-def test_what_is_no_bandwidth_has_no_ceiling_anywhere(tmp_path, scope, unit):
+def test_metrics_that_are_no_bandwidth_have_no_ceiling(tmp_path, scope, unit):
     assert ceiling(tmp_path, scope, "completed", unit) is None
 
 
 @pytest.mark.parametrize(("floor", "sound"), [(64, True), (65, False)])
-def test_a_floor_that_no_link_can_carry(tmp_path, floor, sound):
+def test_a_floor_that_no_link_can_carry_is_named(tmp_path, floor, sound):
     one = {"metric": "link_bw", "unit": "GB/s", "floor": floor}
     asserts = [{"metric": "link_bw", "per": "link"}]
     lines = complaints(tmp_path, collective(asserts, [one], tool="transferbench"))
@@ -110,7 +110,7 @@ def test_a_floor_that_no_link_can_carry(tmp_path, floor, sound):
 
 
 @pytest.mark.parametrize(("floor", "sound"), [(75, True), (76, False)])
-def test_a_floor_that_no_fabric_can_carry(tmp_path, floor, sound):
+def test_a_floor_that_no_fabric_can_carry_is_named(tmp_path, floor, sound):
     """One NIC of 400 Gb/s, of which two GPUs on each of two nodes count 2 x 3/4."""
     lines = complaints(tmp_path, collective(["busbw"], [bus(floor=floor)], "pair"))
     assert (lines == []) is sound

@@ -67,7 +67,7 @@ def test_metrics_are_asserted_per_size_link_gpu_or_run(tmp_path):
         7,
     ],
 )
-def test_an_assertion_that_nobody_understands_is_refused(tmp_path, broken):
+def test_an_invalid_assertion_is_refused(tmp_path, broken):
     with pytest.raises(ThresholdError, match="asserts"):
         load(tmp_path, collective([broken], [bus()]))
 
@@ -87,7 +87,7 @@ def test_off_a_path_a_limit_needs_no_pairing(tmp_path, scope):
     assert limit_for(found, "busbw", None, MIB).floor == 30
 
 
-def test_a_limit_for_a_distance_says_nothing_off_a_path(tmp_path):
+def test_a_limit_for_a_distance_does_not_apply_off_a_path(tmp_path):
     doc = collective(["busbw"], [bus(pairings=["near"])])
     assert "has no limit" in complaints(tmp_path, doc)[0]
     with pytest.raises(Uncovered):
@@ -117,13 +117,13 @@ def test_a_placement_does_not_change_which_way_is_better(tool, metric):
 @pytest.mark.parametrize(("spanned", "size", "found"), [
     (True, None, 0), (False, None, 1), (True, MIB, 1), (False, MIB, 1), (True, 64 * MIB, 0),
 ])  # fmt: skip
-def test_what_has_no_size_is_limited_by_what_holds_at_any(spanned, size, found, tmp_path):
+def test_a_value_without_a_size_has_the_limit_of_all_sizes(spanned, size, found, tmp_path):
     span = {"sizes": ["64KiB", "8MiB"]} if spanned else {}
     doc = collective(["busbw"], [bus(**span)])
     assert len(matching(measurement(tmp_path, doc), "busbw", None, size)) == found
 
 
-def test_a_curve_says_nothing_about_what_has_no_size(tmp_path):
+def test_a_curve_does_not_apply_to_a_value_without_a_size(tmp_path):
     curve = bus(floor={"curve": {"64KiB": 10, "8MiB": 30}})
     doc = collective([{"metric": "busbw", "per": "run"}], [curve])
     assert complaints(tmp_path, doc) == ["host_write_bandwidth: busbw has no limit"]
@@ -204,7 +204,7 @@ def test_an_average_is_not_asserted_for_each_size(tmp_path):
     [{"from": "64KiB", "to": "8MiB"}, {**NIGHTLY, "factor": 1}, {**NIGHTLY, "factor": 3},
      {**NIGHTLY, "from": "16MiB"}, {**NIGHTLY, "step": 2}, "64KiB"],
 )  # fmt: skip
-def test_sizes_of_an_average_that_nobody_understands_are_refused(tmp_path, broken):
+def test_invalid_sizes_of_an_average_are_refused(tmp_path, broken):
     with pytest.raises(ThresholdError, match="over"):
         load(tmp_path, collective([AVERAGE], [average(over=broken)]))
 
@@ -233,7 +233,7 @@ def test_a_latency_with_a_floor_alone_would_pass_whatever_the_hardware_does(tmp_
         ({"metric": "gemm_tflops", "unit": "1", "floor": 5}, "ccl-tests prints no gemm_tflops"),
     ],
 )
-def test_a_limit_that_the_tool_s_own_declaration_contradicts(tmp_path, one, says):
+def test_a_limit_that_contradicts_the_tool_s_declaration_is_named(tmp_path, one, says):
     (line,) = complaints(tmp_path, collective([one["metric"]], [one]))
     assert says in line
     assert line.startswith("/measurements/host_write_bandwidth/limits/0: ")

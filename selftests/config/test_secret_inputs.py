@@ -33,7 +33,7 @@ def load(folder: Path, more: str, nodes: str = "[n1, n2]", name: str = "mine"):
     return hostfile.load(path, schema_file=SCHEMA)
 
 
-def test_what_a_hostfile_gives_away_is_known(tmp_path: Path, mask: Mask):
+def test_secrets_in_a_hostfile_are_known(tmp_path: Path, mask: Mask):
     load(tmp_path, 'setup: ["curl -su bmc:Pa55word https://b.example"]')
     load(tmp_path, "environment: {HF_TOKEN: Abc12-3}")
     assert mask.text("Pa55word and Abc12-3") == f"{MASK} and {MASK}"
@@ -48,12 +48,12 @@ def test_what_a_hostfile_gives_away_is_known(tmp_path: Path, mask: Mask):
     ],
 )
 def test_a_name_that_is_a_secret_is_bad_input(tmp_path: Path, nodes: str, name: str, more: str):
-    """Files and test items have the name; a masked one would be found by nobody."""
+    """Files and test items have the name; a masked name could not be found."""
     with pytest.raises(BadInput, match="holds a secret"):
         load(tmp_path, more, nodes, name)
 
 
-def test_names_that_a_site_has_are_none(tmp_path: Path, mask: Mask):
+def test_usual_names_of_sites_are_no_secrets(tmp_path: Path, mask: Mask):
     mask.know({"USER_PASSWORD": "gpu", "SSH_KEY": "/root/.ssh/id", "A_SECRET": "required"})
     load(tmp_path, "", "[gpu001, 'gpu-node-[10-12]', token-ring-1, key01, required]")
 
@@ -74,7 +74,7 @@ def platform(folder: Path, change) -> thresholds.Platform:
     return thresholds.load("h200", folder)
 
 
-def test_descriptions_of_a_platform_file_are_masked_in_what_is_judged_and_kept(tmp_path: Path):
+def test_descriptions_of_a_platform_file_are_masked_in_the_judged_and_stored_file(tmp_path: Path):
     def change(document):
         document["title"] += f" {TOKEN}"
         document["not_applicable"]["acs"] += f" {TOKEN}"
@@ -91,9 +91,9 @@ def test_a_secret_that_a_command_would_need_is_bad_input(tmp_path: Path):
     def change(document):
         document["environment"]["variables"]["HF_TOKEN"] = "hunT3rq7Z"
 
-    with pytest.raises(BadInput, match="a secret is in a variable or an option") as told:
+    with pytest.raises(BadInput, match="a secret is in a variable or an option") as caught:
         platform(tmp_path, change)
-    assert "hunT3r" not in str(told.value)
+    assert "hunT3r" not in str(caught.value)
 
 
 def test_a_description_that_is_nothing_but_a_secret_is_refused_before_a_node_is_touched(

@@ -53,7 +53,7 @@ def digest(name, part):
 
 
 @pytest.mark.parametrize("platform", sorted(LONG_FORMS))
-def test_a_shortened_platform_says_what_it_said(platform):
+def test_the_long_form_of_a_shortened_platform_is_unchanged(platform):
     """To change a limit on purpose, replace the digest of the part that differs."""
     parts = long_form(platform).items()
     assert {name: digest(name, part) for name, part in parts} == LONG_FORMS[platform]
@@ -111,7 +111,7 @@ def test_affinity_is_a_matrix_or_a_rule(tmp_path, affinity, links):
     "written",
     [BASIS, MADE_UP, ["derived: made up", "for a test"], "known"],
 )
-def test_a_basis_is_written_out_or_named(tmp_path, written):
+def test_a_basis_is_written_out_or_referred_to(tmp_path, written):
     doc = document()
     doc["bases"] = {"known": MADE_UP}
     doc["expected"]["memlock"]["basis"] = limit_of(doc)["basis"] = written
@@ -120,7 +120,7 @@ def test_a_basis_is_written_out_or_named(tmp_path, written):
     assert "bases" not in found
 
 
-def test_a_sweep_of_sizes_and_levels_that_are_alike(tmp_path):
+def test_sweeps_of_sizes_and_equal_levels_are_expanded(tmp_path):
     doc = document()
     sweep = {"from": "2B", "to": "32B", "factor": 4}
     measurement_of(doc)["levels"] = {
@@ -132,7 +132,7 @@ def test_a_sweep_of_sizes_and_levels_that_are_alike(tmp_path):
     assert levels == {"smoke": sizes, "nightly": sizes, "signoff": {**sizes, "repeats": 2}}
 
 
-def test_limits_have_what_all_have_and_one_for_each_metric(tmp_path):
+def test_limits_inherit_common_keys_and_are_one_for_each_metric(tmp_path):
     doc = document()
     measurement_of(doc).update(
         asserts=[{"metric": "lat_avg,lat_max", "per": "size"}, "lat_typical"],
@@ -151,7 +151,7 @@ def test_limits_have_what_all_have_and_one_for_each_metric(tmp_path):
     assert "limit" not in made
 
 
-def test_templates_of_a_name_and_templates_that_are_named(tmp_path):
+def test_entries_inherit_from_the_template_of_their_name_and_from_named_ones(tmp_path):
     doc = document()
     whole = measurement_of(doc)
     limits = whole.pop("limits")
@@ -199,7 +199,7 @@ def test_a_platform_extends_another_one(tmp_path):
     assert found == expanded
 
 
-def test_what_is_prepared_has_a_name_and_a_template(tmp_path):
+def test_preparations_have_a_name_and_a_template(tmp_path):
     doc = document()
     read = {"read": ["a"], "want": "b", "apply": ["c"], "undo": ["d"]}
     doc["templates"] = {"prepare": {"clock": read}}
@@ -262,23 +262,23 @@ def nics(key, **more):
 )  # fmt: skip
 def test_a_mistake_is_named_where_it_was_written(tmp_path, change, says):
     others = {"back": {"extends": "bench"}, "bad": {"documents": {"000": 7}}}
-    said = refused(tmp_path, changed(change), **others)
-    assert said.startswith(f"thresholds/{says}")
-    assert "\n" not in said
+    message = refused(tmp_path, changed(change), **others)
+    assert message.startswith(f"thresholds/{says}")
+    assert "\n" not in message
 
 
-def test_what_lacks_after_all_is_asked_for_where_the_entry_stands(tmp_path):
+def test_a_key_that_is_missing_in_the_long_form_is_named_where_the_entry_is(tmp_path):
     """The mistake is in the long form only; the error names the key of the short form."""
     doc = document()
     doc["extends"] = "more"
     doc["hardware"]["nics"] = {"mlx5_[0-1]": {"model": "MT4129"}}
     doc["measurements"] = {"host_read_bandwidth,host_send_bandwidth": {"rung": 1}}
-    said = refused(tmp_path, doc, more={"title": "Of more than one file"})
+    message = refused(tmp_path, doc, more={"title": "Of more than one file"})
     assert (
         "bench.json: $/hardware/nics/mlx5_[0-1]: 'rate_gbps', 'link_layer', 'basis' is missing"
-        in said
+        in message
     )
-    assert "bench.json: $/measurements/host_read_bandwidth,host_send_bandwidth: 'tool', " in said
+    assert "bench.json: $/measurements/host_read_bandwidth,host_send_bandwidth: 'tool', " in message
 
 
 def test_the_file_of_a_run_stands_alone(tmp_path):
@@ -293,7 +293,7 @@ def test_the_file_of_a_run_stands_alone(tmp_path):
 @pytest.mark.parametrize(
     "name", sorted(path.stem for path in (ROOT / "thresholds/shared").glob("*.json"))
 )
-def test_what_is_shared_needs_no_other_file(name, tmp_path):
+def test_a_shared_file_needs_no_other_file(name, tmp_path):
     """A platform may extend one part of a file and gets only what it names."""
     doc = document()
     doc["measurements"] = {"mine": measurement_of(doc)}
@@ -314,7 +314,7 @@ def test_the_example_of_the_docs_is_a_platform():
     assert len(text.splitlines()) * 6 < len(platform.text.splitlines())
 
 
-def test_a_site_may_have_the_schema_of_before(tmp_path):
+def test_a_site_may_have_the_earlier_schema(tmp_path):
     """The schema of the short form has nothing that only the long form uses."""
     folder = put(tmp_path / "thresholds", document())
     schema = json.loads((folder / "schema.json").read_text(encoding="utf-8"))

@@ -113,7 +113,7 @@ def planned(site, capsys, *options):
     return out
 
 
-def test_nothing_of_it_is_known_to_the_project():
+def test_the_project_does_not_know_the_platform():
     assert "orca" not in PLATFORMS
     names = ("orca", "bluefin", "MT4131", "NVIDIA X1")
     for path in Path(thresholds.__file__).parents[1].rglob("*.py"):
@@ -174,16 +174,16 @@ def test_output_is_judged_by_it(site, capsys, tmp_path):
 def test_the_acceptance_suite_makes_items_of_it(site):
     """The ladder's tests are collected for it, and none of them names a platform.
 
-    Its file says nothing of the tests that it has no limits for.
+    Its file does not mention the tests for which it has no limits.
     """
     for name in ("conftest.py", "tox.ini"):
         shutil.copy(ROOT / name, site)
     shutil.copytree(ROOT / "tests", site / "tests", ignore=shutil.ignore_patterns("__pycache__"))
     ask = ("--collect-only", "-q", "-p", "no:cacheprovider")
     ask += ("--hostfile", "hostfiles/orca.yaml", "--level", "smoke")
-    said = prepared.run(prepared.Request(ask, site, environment(), time_limit_s=300))
-    assert said.returncode == 0, said.stdout + said.stderr
-    ids = said.stdout.splitlines()
+    done = prepared.run(prepared.Request(ask, site, environment(), time_limit_s=300))
+    assert done.returncode == 0, done.stdout + done.stderr
+    ids = done.stdout.splitlines()
     assert sum("test_copy_between_gpus[" in line for line in ids) == 4 * 4 * 3
     assert any(line.endswith("[orca-01-gpu0>gpu3]") for line in ids)
     assert any(line.endswith("test_collective[group_all_reduce-row-8MiB]") for line in ids)

@@ -1,4 +1,4 @@
-"""The hostfile's storage: which paths may be written, and what they must deliver."""
+"""The hostfile's storage: the paths that may be written, and the speeds that they must reach."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_name_that_would_be_part_of_another_figure_is_refused(tmp_path):
         load(tmp_path, f"storage:\n  a-b: {{path: /a, {BASIS}, {LEAST}}}\n")
 
 
-def test_all_nodes_at_once_are_limited_by_what_each_gets(tmp_path):
+def test_the_limit_of_all_nodes_at_once_is_the_average_of_a_node(tmp_path):
     more = "shared: true, fairness: 0.8, together_read_mb_per_s: 9000"
     cluster = load(tmp_path, f"storage:\n  a: {{path: /a, {BASIS}, {more}}}\n")
     platform = on_site(cluster)
@@ -91,6 +91,8 @@ def test_all_nodes_at_once_are_limited_by_what_each_gets(tmp_path):
     ],
 )
 def test_figures_of_all_nodes_need_one_shared_mount_and_a_fair_share(tmp_path, mounts, why):
-    told = "".join(f"  {name}: {{path: /a, {BASIS}, {more}}}\n" for name, more in mounts.items())
+    declared = "".join(
+        f"  {name}: {{path: /a, {BASIS}, {more}}}\n" for name, more in mounts.items()
+    )
     with pytest.raises(BadInput, match=why):
-        load(tmp_path, f"storage:\n{told}")
+        load(tmp_path, f"storage:\n{declared}")

@@ -52,8 +52,8 @@ def read(request: pytest.FixtureRequest) -> Callable[[Path], object]:
 
 @pytest.mark.parametrize("device", ["/dev/zero", "/dev/urandom", "/dev/tty", "/dev/null"])
 def test_a_device_is_no_plain_file(read: Callable[[Path], object], device: str) -> None:
-    said = refused(lambda: read(Path(device)))
-    assert "no plain file" in said or "cannot be read" in said
+    message = refused(lambda: read(Path(device)))
+    assert "no plain file" in message or "cannot be read" in message
 
 
 def test_a_pipe_is_not_waited_for(read: Callable[[Path], object], tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_a_folder_is_called_one(read: Callable[[Path], object], tmp_path: Path) 
 
 
 @pytest.mark.parametrize("named", ["/dev/zero", "pipe"])
-def test_a_topology_in_a_hostfile(tmp_path: Path, named: str) -> None:
+def test_a_topology_file_that_is_a_device_is_refused(tmp_path: Path, named: str) -> None:
     os.mkfifo(tmp_path / "pipe")
     path = tmp_path / "c.yaml"
     path.write_text(f"{HEAD}nodes: n1\nfabric: {{node: n1, topology: {named}}}\n")
@@ -79,14 +79,14 @@ def test_a_topology_in_a_hostfile(tmp_path: Path, named: str) -> None:
 
 @pytest.mark.parametrize("line", ["\n", "#\n", " \n"])
 @pytest.mark.parametrize("name", ["c.yaml", "hosts"])
-def test_millions_of_empty_lines(tmp_path: Path, line: str, name: str) -> None:
+def test_millions_of_empty_lines_are_refused(tmp_path: Path, line: str, name: str) -> None:
     path = tmp_path / name
     path.write_text(HEAD * (name == "c.yaml") + line * (4_000_000 // len(line)) + "nodes: n1\n")
     assert "has more than 200000 lines" in refused(lambda: load(path))
 
 
 @pytest.mark.parametrize("members", ["n1", "n[1-2]", "x{}"])
-def test_twenty_thousand_groups(tmp_path: Path, members: str) -> None:
+def test_twenty_thousand_groups_are_refused(tmp_path: Path, members: str) -> None:
     path = tmp_path / "c.yaml"
     groups = "".join(f"  g{i}: '{members.format(i)}'\n" for i in range(20_000))
     path.write_text(f"{HEAD}nodes: 'n[1-1000]'\ngroups:\n{groups}")
@@ -106,9 +106,9 @@ def test_twenty_thousand_groups(tmp_path: Path, members: str) -> None:
         ("ssh: {port: -1:30}", "-1:30"),
     ],
 )
-def test_a_number_of_base_60_is_told(tmp_path: Path, text: str, shown: str) -> None:
-    """1:30 was 90, without a word."""
+def test_a_number_of_base_60_is_refused(tmp_path: Path, text: str, shown: str) -> None:
+    """1:30 was read as 90, without a message."""
     path = tmp_path / "c.yaml"
     path.write_text(f"{HEAD}nodes: n1\n{text}\n")
-    said = refused(lambda: load(path))
-    assert f"reads {shown} as a number of base 60: put it in quotes" in said
+    message = refused(lambda: load(path))
+    assert f"reads {shown} as a number of base 60: put it in quotes" in message

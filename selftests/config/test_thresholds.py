@@ -125,10 +125,10 @@ def test_every_part_of_a_limit_is_kept(tmp_path):
     ],
 )  # fmt: skip
 def test_damage_is_named_with_file_and_path(tmp_path, doc, path, says):
-    said = refusal(tmp_path, doc)
-    assert "bench.json" in said
-    assert f": {path}:" in said
-    assert says in said
+    message = refusal(tmp_path, doc)
+    assert "bench.json" in message
+    assert f": {path}:" in message
+    assert says in message
 
 
 @pytest.mark.parametrize(
@@ -141,10 +141,10 @@ def test_damage_is_named_with_file_and_path(tmp_path, doc, path, says):
         ("[" * 100_000, "not valid JSON"),
     ],
 )
-def test_what_is_no_json_is_named(tmp_path, text, says):
-    said = refusal(tmp_path, text)
-    assert says in said
-    assert "bench.json" in said
+def test_text_that_is_no_json_is_refused(tmp_path, text, says):
+    message = refusal(tmp_path, text)
+    assert says in message
+    assert "bench.json" in message
 
 
 @pytest.mark.parametrize("literal", ["NaN", "Infinity", "-Infinity", "1e999", "1" + "0" * 400])
@@ -159,15 +159,15 @@ def test_a_limit_given_twice_under_one_key_does_not_vanish(tmp_path):
     assert "key 'floor' is given twice" in refusal(tmp_path, text)
 
 
-def test_two_points_of_a_curve_at_one_size(tmp_path):
+def test_two_points_of_a_curve_at_one_size_are_refused(tmp_path):
     doc = changed(*IN_LIMIT, "floor", to={"curve": {"1MiB": 300, "1024KiB": 200, "8MiB": 300}})
-    said = refusal(tmp_path, doc)
-    assert "two points of the curve are at the same size" in said
-    assert LIMIT in said
+    message = refusal(tmp_path, doc)
+    assert "two points of the curve are at the same size" in message
+    assert LIMIT in message
 
 
 @pytest.mark.parametrize("sizes", [["8MiB", "64KiB"], ["1MiB", "1024KiB"]])
-def test_sizes_of_a_level_rise(tmp_path, sizes):
+def test_sizes_of_a_level_must_rise(tmp_path, sizes):
     doc = document()
     measurement_of(doc)["levels"]["smoke"]["sizes"] = sizes
     assert "sizes must rise" in refusal(tmp_path, doc)
@@ -192,9 +192,9 @@ def test_gpus_must_be_declared_whole(tmp_path):
 
 def test_an_unknown_platform_names_the_known_ones(tmp_path):
     put(tmp_path / "thresholds", document(), "a100")
-    said = refusal(tmp_path, document(), "bnech")
-    assert "unknown platform 'bnech'" in said
-    assert "known: a100, bench" in said
+    message = refusal(tmp_path, document(), "bnech")
+    assert "unknown platform 'bnech'" in message
+    assert "known: a100, bench" in message
 
 
 def test_a_folder_without_platforms_asks_for_the_root(tmp_path):
@@ -202,7 +202,7 @@ def test_a_folder_without_platforms_asks_for_the_root(tmp_path):
         thresholds.load("bench", tmp_path)
 
 
-def test_a_missing_or_damaged_schema_is_said(tmp_path):
+def test_a_missing_or_damaged_schema_is_reported(tmp_path):
     folder = put(tmp_path / "thresholds", document())
     (folder / "schema.json").write_text("{", encoding="utf-8")
     with pytest.raises(BadInput, match=r"schema\.json"):
@@ -212,7 +212,7 @@ def test_a_missing_or_damaged_schema_is_said(tmp_path):
         thresholds.load("bench", folder)
 
 
-def test_a_schema_that_changes_is_asked_again(tmp_path):
+def test_a_changed_schema_is_checked_again(tmp_path):
     """Equal documents are checked once, but not against another schema, nor is a finding lost."""
     folder = put(tmp_path / "thresholds", document())
     schema = json.loads((folder / "schema.json").read_text(encoding="utf-8"))
@@ -226,7 +226,7 @@ def test_a_schema_that_changes_is_asked_again(tmp_path):
     assert thresholds.load("bench", folder).name == "bench"
 
 
-def test_a_file_that_is_not_text(tmp_path):
+def test_a_file_that_is_not_text_is_refused(tmp_path):
     folder = put(tmp_path / "thresholds", document())
     (folder / "bench.json").write_bytes(b"\xff\xfe\x00{")
     with pytest.raises(ThresholdError, match="not valid JSON"):
@@ -261,7 +261,7 @@ JUNK = [None, "", "x", 0, -1, 10**400, [], {}, True, ["8MiB"], {"curve": {}}, {"
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
 @given(st.sampled_from(PLACES), st.sampled_from(JUNK))
-def test_junk_anywhere_is_read_or_refused_but_never_a_traceback(tmp_path, place, junk):
+def test_junk_in_any_place_is_read_or_refused_without_a_traceback(tmp_path, place, junk):
     doc = copy.deepcopy(document())
     inner = doc
     for step in place[:-1]:
@@ -274,7 +274,7 @@ def test_junk_anywhere_is_read_or_refused_but_never_a_traceback(tmp_path, place,
         return
 
 
-def test_the_package_has_a_copy_of_the_schema_that_is_of_today():
+def test_the_package_has_a_current_copy_of_the_schema():
     """A bundle can be verified without a project folder."""
     package = Path(thresholds.__file__).with_name("schema.json")
     assert package.read_bytes() == (ROOT / "thresholds" / "schema.json").read_bytes()

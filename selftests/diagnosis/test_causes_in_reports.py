@@ -150,7 +150,7 @@ def test_causes_beyond_the_shown_ones_are_counted():
     assert "10 more in verdict.json" in on_page(*many)
 
 
-def test_demands_beyond_the_shown_ones_are_counted():
+def test_not_run_items_beyond_the_shown_ones_are_counted():
     records = {
         f"i{n}": replace(record(0, f"fact{n:02}", "n1"), id=f"i{n}", outcome=Outcome.NOT_RUN)
         for n in range(14)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from testing.diagnose_scenes import accounted, causes, fact, findings, healthy, named, names, record
 
-from railgauge.config.thresholds.versions import with_versions
+from railgauge.config.thresholds.site import with_versions
 from railgauge.core.errors import NodeUnreachable
 from railgauge.core.model import Judgement, Outcome
 from railgauge.diagnosis import diagnose

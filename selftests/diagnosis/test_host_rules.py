@@ -19,7 +19,7 @@ from testing.diagnose_scenes import (
     unknown,
 )
 
-from railgauge.config.thresholds.versions import with_versions
+from railgauge.config.thresholds.site import with_versions
 from railgauge.core.errors import FactMissing
 from railgauge.diagnosis import diagnose
 from railgauge.diagnosis.facts import host

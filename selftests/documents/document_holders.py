@@ -28,8 +28,8 @@ from railgauge.diagnosis import CATALOGUE
 from railgauge.facts import NodeFacts
 from railgauge.judging.expectation import declared_at
 from railgauge.planning import expectations
-from railgauge.planning.demand import ways
 from railgauge.planning.marks import KINDS, marked_tests
+from railgauge.planning.required import ways
 from railgauge.tools import NAMES
 from railgauge_lab import faults, platforms
 

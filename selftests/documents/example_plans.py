@@ -19,9 +19,9 @@ from railgauge.core.model import Case, Cluster, Command, Fabric, Parsed
 from railgauge.core.terms import Role
 from railgauge.judging.results import PASS, SUMMARY, judge_results
 from railgauge.planning import plan
-from railgauge.planning.demand import DemandInputs, demands
+from railgauge.planning.required import LevelScope, required_checks
 from railgauge.tools import tool
-from railgauge.tools.claims import SideOutput, ToolRequest
+from railgauge.tools.output_checks import SideOutput, ToolRequest
 
 Commands = tuple[Command, ...]
 
@@ -94,8 +94,8 @@ def _denials(on: Platform, measurement: Measurement, printed: Parsed) -> set[str
     case = _case(on, measurement)
     asked = ToolRequest(case, measurement, on)
     side = SideOutput(case.nodes[0], Role.CLIENT, printed)
-    claims = tool(measurement.tool).claims(asked, (side,))
-    return {claim.item for claim in claims if claim.said is not None and not claim.agrees}
+    checks = tool(measurement.tool).output_checks(asked, (side,))
+    return {check.item for check in checks if check.shown is not None and not check.agrees}
 
 
 # --- environment [MEASUREMENT] NAME ---
@@ -163,7 +163,7 @@ def _asked(name: str) -> frozenset[tuple[str, str]]:
     first = lab.nodes[0].name
     nodes = replace(lab, no_fabric="", fabric=Fabric(first, _SUBNET.format(first), "subnet"))
     levels = [plan.level(on, nodes, level) for level in LEVELS]
-    every = (one.key for level in levels for one in demands(DemandInputs(on, nodes, level)))
+    every = (one.key for level in levels for one in required_checks(LevelScope(on, nodes, level)))
     return frozenset((key.subject, key.way) for key in every)
 
 

@@ -117,7 +117,7 @@ def test_the_bundle_says_so_too_and_the_item_cannot_be_left_out(with_lids, tmp_p
     assert main(["verify", str(forgery), "--unsigned"]) == 1
     err = capsys.readouterr().err
     assert "own_output[" in err
-    assert "which the level demands" in err
+    assert "which the level requires" in err
 
     replay = with_lids.project.run(f"--replay={path}", *BARE_SMOKE)
     assert replay.code == 10

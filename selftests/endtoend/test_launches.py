@@ -82,7 +82,7 @@ def _launched(text: str) -> list[list[str]]:
     return [argv for argv in commands if argv[0] == "mpirun"]
 
 
-def test_logins_are_demanded_with_launch_ssh_only(runs: Runs) -> None:
+def test_logins_are_required_with_launch_ssh_only(runs: Runs) -> None:
     plain, through, ssh = (runs[name].verdict["counts"] for name in SCENARIOS)
     assert plain == through
     assert ssh["planned"] == plain["planned"] + 2  # one for each node

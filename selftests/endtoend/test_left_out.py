@@ -32,7 +32,7 @@ def conftest(text: str) -> Scenario:
 
 
 def without_parametrization(project: Project) -> None:
-    """A site's own test that measures one size where another is demanded."""
+    """A site's own test that measures another size than the required one."""
     path = project.folder / "tests" / "network" / "test_rdma.py"
     text = path.read_text(encoding="utf-8")
     old = "check(measure(pair, pairing, of=measurement), size)"
@@ -63,7 +63,7 @@ SCENARIOS = {
     "not-limited": Scenario((*ONE_PAIR, *BARE), without_an_expectation),
 }
 LEFT_OUT = sorted(set(SCENARIOS) - {"reports", "stopped", "another-size", "not-limited"})
-DEMANDED = 66  # of two nodes at smoke, four of them the nodes' kernel logs and counters
+REQUIRED = 66  # of two nodes at smoke, four of them the nodes' kernel logs and counters
 CLOSING = 4
 
 
@@ -73,12 +73,12 @@ def test_what_is_left_out_is_not_run_and_nothing_is_accepted(runs: Runs, name: s
     assert run.code == 10, run.output[-3000:]
     counts = run.verdict["counts"]
     assert run.verdict["verdict"] == "incomplete"
-    assert counts["planned"] == DEMANDED
-    assert counts["not_run"] == DEMANDED - counts["passed"] > 0
-    assert f"not run: {counts['not_run']} of {DEMANDED} items" in run.words
+    assert counts["planned"] == REQUIRED
+    assert counts["not_run"] == REQUIRED - counts["passed"] > 0
+    assert f"not run: {counts['not_run']} of {REQUIRED} items" in run.words
     collected = counts["passed"] - CLOSING
-    of_tests = DEMANDED - CLOSING
-    assert f"demands {of_tests} items, {collected} were collected" in run.words
+    of_tests = REQUIRED - CLOSING
+    assert f"requires {of_tests} items, {collected} were collected" in run.words
 
 
 def test_an_expectation_that_was_taken_out_of_the_platform_file_is_named(runs: Runs) -> None:
@@ -131,7 +131,7 @@ def test_every_report_tells_what_did_not_run(runs: Runs) -> None:
         assert run.allure[name]["status"] == "broken"
         assert "not run" in run.allure[name]["statusDetails"]["message"]
         assert "not run" in run.html_rows[name]
-    assert f"demands {DEMANDED} items; {run.counts['passed']} of them ran" in run.html
+    assert f"requires {REQUIRED} items; {run.counts['passed']} of them ran" in run.html
 
 
 def test_what_never_came_to_run_stands_in_every_report_by_its_name(runs: Runs) -> None:

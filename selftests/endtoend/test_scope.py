@@ -1,4 +1,4 @@
-"""How much a level demands, and how the verdict reports what was not measured."""
+"""The checks that a level requires, and the report of those that were not measured."""
 
 from __future__ import annotations
 

@@ -21,13 +21,13 @@ SPAN = Span(1000.25, 1005.5)
         (400, -599.2),
     ],
 )
-def test_a_time_while_the_probe_ran_is_right(printed, offset):
+def test_a_time_during_the_probe_gives_no_offset(printed, offset):
     assert ahead_s(printed, SPAN) == pytest.approx(offset, abs=0.06)
 
 
-def test_a_transcript_says_when_it_ran():
-    said = Transcript("n", (), 0, "", "", 2.5, "2026-11-22T18:00:00.500+00:00")
-    span = span_of(said)
+def test_a_transcript_gives_the_time_of_its_run():
+    transcript = Transcript("n", (), 0, "", "", 2.5, "2026-11-22T18:00:00.500+00:00")
+    span = span_of(transcript)
     assert span is not None
     assert span.end_s - span.start_s == 2.5
     assert span.start_s == 1795370400.5
@@ -38,10 +38,10 @@ def printed(text):
     return f"ab begin clock\n{text}\n\nab end clock 0\n"
 
 
-def test_the_probe_gives_the_offset_and_else_the_reason():
+def test_the_probe_gives_the_offset_or_the_reason():
     assert parse_probe("n", printed("8203"), "ab", None, SPAN).clock_offset_s == 7197.5
     for text, span, why in (
-        ("8203", None, "the transport does not say when the probe ran"),
+        ("8203", None, "the transport does not record when the probe ran"),
         ("Sun Nov 22", SPAN, "clock: cannot be parsed: 'Sun Nov 22'"),
         ("", SPAN, "clock: cannot be parsed"),
     ):

@@ -49,13 +49,13 @@ def test_tasks_that_wait_before_and_after_make_a_host_busy():
         (reading(1), reading(1, busy=90, waited=0)),  # the measurement's own work
     ],
 )
-def test_anything_less_is_not_busy(before, after):
+def test_a_smaller_load_is_not_busy(before, after):
     load = parse(text(before, after), 1.0)
     assert not load.is_busy
     assert str(load) == "not busy"
 
 
-def test_where_the_kernel_does_not_tell_who_waits_the_tasks_decide():
+def test_without_the_waiting_times_of_the_kernel_the_tasks_decide():
     bare = "\n".join(line for line in BUSY.splitlines() if not line.startswith("some ")) + "\n"
     assert parse(bare, 1.0).waiting is None
     assert parse(bare, 1.0).is_busy
@@ -80,20 +80,20 @@ def test_stolen_time_and_missing_memory_are_load_too():
         text(reading(6, busy=50), reading(7)),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_excuses_nothing(broken):
+def test_an_unreadable_text_gives_no_load(broken):
     assert parse(broken, 1.0) is None
 
 
 def test_this_machine_is_read_beside_a_repeat():
     made = watched(lambda: ())
-    (told,) = made
-    assert (told.node, told.argv, told.role) == (NODE, ARGV, Role.CONTROL_HOST)
-    load = parse(told.stdout, told.duration_s)
+    (reading,) = made
+    assert (reading.node, reading.argv, reading.role) == (NODE, ARGV, Role.CONTROL_HOST)
+    load = parse(reading.stdout, reading.duration_s)
     assert load.cpus == len(os.sched_getaffinity(0))
     assert 0 < load.memory_left <= 1
 
 
-def test_a_machine_that_others_load_is_seen_to_be_busy():
+def test_a_machine_that_others_load_is_busy():
     """More processes than CPUs, before, while and after."""
     spin = [sys.executable, "-c", "while True: pass"]
     others = [subprocess.Popen(spin) for _ in range(2 * len(os.sched_getaffinity(0)) + 2)]
@@ -110,5 +110,5 @@ def seen():
         pass_time(0.2, "as long as a short measurement takes")
         return ()
 
-    (told,) = watched(repeat)
-    return parse(told.stdout, told.duration_s)
+    (reading,) = watched(repeat)
+    return parse(reading.stdout, reading.duration_s)

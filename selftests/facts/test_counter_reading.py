@@ -81,13 +81,13 @@ def test_every_counter_of_a_node_is_read_at_its_device(root):
     assert found.of("gpu0", GPU) == {"aer_dev_correctable": 9, "aer_dev_fatal": 0}
 
 
-def test_only_what_is_asked_for_is_run(root):
+def test_only_the_requested_tools_are_run(root):
     text = printed(root)
     assert "ethtool" not in text
     assert "rx_devmem" not in text
 
 
-def test_a_missing_tool_is_told(root):
+def test_a_missing_tool_is_named(root):
     (root.parent / "bin" / "ethtool").unlink()
     argv = ["env", "PATH=/usr/bin:/bin", *reading_argv(str(root), stack("nvidia"), ["eth1"])]
     argv[argv.index("sh") + 2] = argv[argv.index("sh") + 2].replace(":/usr/sbin:/sbin", "")
@@ -114,7 +114,7 @@ def test_a_tool_too_old_for_the_option_is_quoted_and_the_release_named(root, cod
     assert not any(device.startswith("gpu") for device in found.counts)
 
 
-def test_a_reading_that_is_cut_off_says_so(root):
+def test_a_reading_that_is_cut_off_is_reported(root):
     text = printed(root)
     cut = text[: text.index("end aer")]
     assert any("truncated" in one for one in parse_reading(cut, None).failures)
@@ -135,13 +135,13 @@ def test_a_counter_that_is_printed_twice_with_other_values_is_left_out(root):
 
 
 @pytest.mark.parametrize("value", ["-1", "1.5", "", "0x10", "9" * 21, "7 8"])
-def test_what_is_no_number_is_no_counter(root, value):
+def test_a_value_that_is_no_number_is_no_counter(root, value):
     text = printed(root).replace("symbol_error:7", f"symbol_error:{value}")
     assert "symbol_error" not in parse_reading(text, None).counts["mlx5_0"]
 
 
 @pytest.mark.parametrize("text", ["", "\0", "railgauge-counters end boot_id 0\n", "x" * 100_000])
-def test_anything_gives_a_reading_without_counters(text):
+def test_any_text_gives_a_reading_without_counters(text):
     found = parse_reading(text, stack("nvidia"))
     assert (found.boot_id, dict(found.counts)) == (None, {})
     assert found.failures

@@ -46,19 +46,19 @@ def test_rdma_core_and_the_kernel_command_line_load_modules_too(node):
     assert node.facts(None).boot_modules == ("ib_ipoib", "ib_umad", "nvidia_peermem")
 
 
-def test_without_etc_nothing_is_known_of_the_boot(bare):
+def test_without_etc_the_boot_is_unknown(bare):
     assert "no such file" in bare.facts(None).missing["boot_modules"]
 
 
 @pytest.mark.parametrize("text", ["ib_umad", "file x\nib_umad", "\x00"])
-def test_what_is_no_list_is_not_known(text):
+def test_a_text_that_is_no_list_is_unknown(text):
     assert parse_boot_modules(text) is None
 
 
 # --- daemons ---
 
 
-def test_no_daemon_is_an_answer(node):
+def test_no_daemon_is_a_known_fact(node):
     facts = node.facts(None)
     assert facts.numa_daemons == ()
     assert "numa_daemons" not in facts.missing
@@ -77,12 +77,12 @@ def test_numad_that_the_next_boot_starts_is_found(node):
     assert node.facts(None).numa_daemons == ("numad.service (starts at boot)",)
 
 
-def test_without_processes_nothing_is_known_of_daemons(bare):
+def test_without_processes_the_daemons_are_unknown(bare):
     assert "no such file" in bare.facts(None).missing["numa_daemons"]
 
 
 @pytest.mark.parametrize("text", ["numad", "starts numad", "812/comm:numad\nnoise"])
-def test_what_is_no_list_of_daemons_is_not_known(text):
+def test_a_text_that_is_no_list_of_daemons_is_unknown(text):
     assert parse_numa_daemons(text) is None
 
 

@@ -42,7 +42,7 @@ def process(node, pid, comm, arguments=""):
     cmdline.write_text(arguments.replace(" ", "\0") + ("\0" if arguments else ""))
 
 
-def test_inventory(gpus):
+def test_the_gpus_are_read_from_the_query(gpus):
     facts = gpus.facts(NVIDIA)
     assert require(facts, "gpus.0.model") == "NVIDIA H100 80GB HBM3"
     assert require(facts, "gpus.0.bus_id") == "0000:04:00.0"
@@ -104,7 +104,7 @@ def test_kernel_settings_are_evidence_of_dma_buf(node):
     assert require(node.facts(AMD), "peer_memory") == ("dma-buf", "mxcd")
 
 
-def test_tool_that_hangs_is_not_asked_again(gpus):
+def test_a_tool_that_hangs_is_not_run_again(gpus):
     gpus.script("timeout", 'shift 3\nexec /usr/bin/timeout -k 1 0.3 "$@"\n')
     gpus.script("nvidia-smi", 'echo "$*" >>asked.txt\nsleep 30\n')
     facts = gpus.facts(NVIDIA)
@@ -137,7 +137,7 @@ def gvnic(node, name, pci, numa, irqs, **changes):
         node.write({f"proc/irq/{irq}/smp_affinity_list": str(cpu)})
 
 
-def test_netdevs_without_rdma(bare):
+def test_netdevs_without_rdma_are_read(bare):
     gvnic(bare, "eth1", "0000:06:00.0", 0, {})
     gvnic(bare, "eth10", "0000:86:00.0", 1, {}, speed="-1")
     bare.write({"sys/class/net/lo/mtu": "65536", "sys/class/net/lo/operstate": "unknown"})
@@ -157,13 +157,13 @@ def test_netdev_without_links_is_read_from_its_uevent(bare):
     assert (netdev.state, netdev.mtu_bytes) == (None, None)
 
 
-def test_interrupts_of_document_003(bare):
+def test_interrupts_of_document_003_are_read(bare):
     gvnic(bare, "eth1", "0000:06:00.0", 0, {79 + i: 1 + i for i in range(16)})
     gvnic(bare, "eth3", "0000:86:00.0", 1, {145 + i: 33 + i for i in range(16)})
     assert bare.facts(None).irqs == (IrqFacts("eth1", 16, "1-16"), IrqFacts("eth3", 16, "33-48"))
 
 
-def test_effective_affinity_counts_where_the_kernel_tells_it(bare):
+def test_the_effective_affinity_counts_if_the_kernel_reports_it(bare):
     gvnic(bare, "eth1", "0000:06:00.0", 0, {79: "0-207", 80: "0-207"})
     bare.write({"proc/irq/79/effective_affinity_list": "5"})
     bare.write({"proc/irq/80/effective_affinity_list": "7"})
@@ -175,7 +175,7 @@ def test_no_interrupts_and_no_netdevs_are_facts(node):
     assert (require(facts, "irqs"), require(facts, "netdevs")) == ((), ())
 
 
-def test_cpus_of_the_numa_nodes(bare):
+def test_cpus_of_the_numa_nodes_are_read(bare):
     folder = "sys/devices/system/node"
     bare.write({f"{folder}/node0/cpulist": "0-51,104-155", f"{folder}/node1/cpulist": ""})
     assert require(bare.facts(None), "numa_cpus") == {"0": "0-51,104-155", "1": ""}

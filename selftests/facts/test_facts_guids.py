@@ -32,7 +32,7 @@ def test_a_guid_that_sysfs_does_not_show_is_unknown(node, own):
     assert "node_guid" in node.facts(METAX).missing["nics.mlx5_0.node_guid"]
 
 
-def test_a_guid_of_zeros_is_what_it_is(node):
+def test_a_guid_of_zeros_is_read_as_such(node):
     node.write({"sys/class/infiniband/mlx5_0/node_guid": "0000:0000:0000:0000"})
     node.tool("ibv_devices", "    mlx5_0          \t0000000000000000\n")
     assert require(node.facts(METAX), "nics.mlx5_0.node_guid") == f"0x{0:016x}"

@@ -50,7 +50,7 @@ FACTS = st.builds(
 
 
 @given(FACTS)
-def test_round_trip(facts):
+def test_facts_pass_through_json_unchanged(facts):
     plain = to_plain(facts)
     assert json.loads(json.dumps(plain)) == plain
     assert from_json(plain) == facts
@@ -87,7 +87,7 @@ LATER = (
 )  # fmt: skip
 
 
-def test_facts_of_an_earlier_version_are_read_and_say_what_they_lack():
+def test_facts_of_an_earlier_version_are_read_with_reasons_for_missing_ones():
     """Facts as saved before these were collected (9b78d9d)."""
     saved = {key: value for key, value in to_plain(NODE).items() if key not in LATER}
     facts = from_json(saved)
@@ -136,7 +136,7 @@ NODE = NodeFacts(
         ("numa_cpus.0", "0-51,104-155"),
     ],
 )
-def test_known_facts(path, value):
+def test_known_facts_are_returned(path, value):
     assert require(NODE, path) == value
 
 
@@ -148,12 +148,12 @@ def test_known_facts(path, value):
         ("nics.mlx5_0.sm_lid", "time limit (exit 124); run it on the node by hand"),
         ("gpus.0.fabric", "gpus.0.fabric is not known: nvidia-smi-q: no answer"),
         ("netdevs.eth1.rate_gbps", "is not known"),
-        ("gpus.0.memory_mib", "the node did not report it; read what the probe printed"),
+        ("gpus.0.memory_mib", "the node did not report it; read the output of the probe"),
         ("nics.mlx5_9.lid", "nics.mlx5_9.lid is not known"),
         ("topology.gpu0.mlx5_1", "is not known"),
     ],
 )
-def test_unknown_facts_say_node_reason_and_remedy(path, says):
+def test_unknown_facts_give_node_reason_and_remedy(path, says):
     with pytest.raises(FactMissing) as caught:
         require(NODE, path)
     assert str(caught.value).startswith("mx01: ")
@@ -161,6 +161,6 @@ def test_unknown_facts_say_node_reason_and_remedy(path, says):
     assert caught.value.remedy
 
 
-def test_misspelt_field_is_the_callers_mistake():
+def test_a_misspelt_field_is_an_error_of_the_caller():
     with pytest.raises(AttributeError):
         require(NODE, "governor")

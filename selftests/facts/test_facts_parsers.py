@@ -26,7 +26,7 @@ def text(shared, name):
 # --- ibdev2netdev ---
 
 
-def test_ibdev2netdev_verbose(shared):
+def test_ibdev2netdev_is_read_with_v(shared):
     lines = parse_ibdev2netdev(text(shared, "transcripts/metax-ibdev2netdev.txt"))
     assert [(i.name, i.pci_address, i.hca_type, i.part_number) for i in lines] == [
         ("mlx5_0", "0000:12:00.0", "MT4129", "MCX75310AAS-NEAT"),
@@ -41,7 +41,7 @@ def test_ibdev2netdev_verbose(shared):
     assert lines[2].firmware == "32.43.1014"
 
 
-def test_ibdev2netdev_plain(shared):
+def test_ibdev2netdev_is_read_without_v(shared):
     spark = parse_ibdev2netdev(text(shared, "corpus/ib-tools/006-ibdev2netdev-spark-up-down.txt"))
     assert [(i.name, i.link) for i in spark[:2]] == [("rocep1s0f0", "Up"), ("rocep1s0f1", "Down")]
     eight = {
@@ -52,7 +52,7 @@ def test_ibdev2netdev_plain(shared):
     assert eight["mlx5_5"].part_number is None
 
 
-def test_ibdev2netdev_with_a_blank_part_number(shared):
+def test_a_blank_part_number_of_ibdev2netdev_is_none(shared):
     first, second = parse_ibdev2netdev(
         text(shared, "corpus/ib-tools/025-ibdev2netdev-v-cx7-blank-desc.txt")
     )
@@ -60,7 +60,7 @@ def test_ibdev2netdev_with_a_blank_part_number(shared):
     assert (first.firmware, first.netdev, second.netdev) == ("28.39.3004", "cx7_0", "cx7_1")
 
 
-def test_ibdev2netdev_port_down_and_na():
+def test_a_port_that_is_down_is_read_from_ibdev2netdev():
     line = "0000:12:00.0 mlx5_0 (MT4119 - NA)  fw 16.1 port 1 (DOWN  ) ==> ens1 (Down)"
     (found,) = parse_ibdev2netdev(line)
     assert (found.port_state, found.part_number) == ("DOWN", None)
@@ -69,7 +69,7 @@ def test_ibdev2netdev_port_down_and_na():
 # --- ibv_devices ---
 
 
-def test_ibv_devices(shared):
+def test_ibv_devices_is_read(shared):
     listed = parse_ibv_devices(text(shared, "transcripts/cx4-ibv_devices.txt"))
     assert listed == {"mlx5_0": "0x248a070300ac5414"}
     assert parse_ibv_devices("No IB devices found\n") == {}
@@ -100,7 +100,7 @@ def test_ibv_devices(shared):
         ),
     ],
 )
-def test_show_gids(shared, name, count, row):
+def test_show_gids_is_read(shared, name, count, row):
     lines = parse_show_gids(text(shared, name))
     assert len(lines) == count
     assert row in [(i.name, i.index, i.version, i.ipv4, i.netdev) for i in lines]
@@ -113,7 +113,7 @@ def ports(found):
     return {(port.name, port.port): port for port in found}
 
 
-def test_ibv_devinfo(shared):
+def test_ibv_devinfo_is_read(shared):
     azure = ports(parse_ibv_devinfo(text(shared, "corpus/ib-tools/001-ibv_devinfo-azure-hdr.txt")))[
         "mlx5_ib0", 1
     ]
@@ -122,7 +122,7 @@ def test_ibv_devinfo(shared):
     assert [azure.number(f) for f in ("active_mtu", "sm_lid", "port_lid")] == [4096, 549, 958]
 
 
-def test_ibv_devinfo_in_any_order(shared):
+def test_ibv_devinfo_is_read_in_any_order(shared):
     found = ports(parse_ibv_devinfo(text(shared, "corpus/ib-tools/033-ibv_devinfo-8hca-mixed.txt")))
     assert len(found) == 8
     ib, ethernet = found["mlx5_5", 1], found["mlx5_3", 1]
@@ -130,7 +130,7 @@ def test_ibv_devinfo_in_any_order(shared):
     assert (ib.fields["link_layer"], ethernet.number("active_mtu")) == ("InfiniBand", 1024)
 
 
-def test_ibv_devinfo_verbose(shared):
+def test_ibv_devinfo_is_read_with_v(shared):
     (port,) = parse_ibv_devinfo(text(shared, "corpus/ib-tools/034-ibv_devinfo-v-cx4lx.txt"))
     assert port.device["max_qp"] == "262144"
     assert port.fields["active_speed"] == "10.0 Gbps (4)"
@@ -145,7 +145,7 @@ def test_a_node_without_devices_yields_nothing():
 # --- lspci ---
 
 
-def test_lspci_of_a_bare_grep(shared):
+def test_the_output_of_grep_for_acsctl_is_read(shared):
     lines = text(shared, "transcripts/metax-lspci-acsctl.txt")
     assert parse_lspci(lines).acs_enabled == ()
     assert parse_lspci(lines).problem == ""
@@ -163,7 +163,7 @@ def test_lspci_names_the_switch_port(shared):
     assert parse_lspci(on).acs_enabled == ("0000:17:00.0", "0000:17:01.0")
 
 
-def test_lspci_part_number(shared):
+def test_part_numbers_are_read_from_lspci(shared):
     full = text(shared, "corpus/host/004-lspci-vvv-connectx.txt")
     assert parse_lspci(full).part_numbers == {"0000:1a:00.0": "MCX75310AAS-NEAT"}
 
@@ -206,7 +206,7 @@ def test_lspci_that_lists_nothing_is_no_evidence():
         ("0-3,x", None),
     ],
 )
-def test_count(words, count):
+def test_cpus_and_numa_nodes_are_counted(words, count):
     assert host.parse_count(words) == count
 
 
@@ -219,11 +219,11 @@ def test_count(words, count):
         ("Max cpu time              unlimited            unlimited            seconds", None),
     ],
 )
-def test_memlock(line, memlock):
+def test_the_limit_of_locked_memory_is_read(line, memlock):
     assert host.parse_memlock(f"Limit Soft Hard Units\n{line}\n") == memlock
 
 
-def test_modules():
+def test_loaded_modules_are_read():
     lines = (
         "nvidia_peermem 16384 0 - Live 0x0000000000000000 (POE)\n"
         "ib_core 450560 9 nvidia_peermem,rdma_cm, Live 0xffffffffc0a00000\n"
@@ -232,12 +232,12 @@ def test_modules():
     assert host.parse_modules(lines + "cat: /proc/modules: Input/output error\n") is None
 
 
-def test_os_release():
+def test_the_name_of_the_distribution_is_read():
     assert host.parse_os("ID=rhel\nPRETTY_NAME='Rocky Linux 9.4'\n") == "Rocky Linux 9.4"
     assert host.parse_os("ID=rhel\n") is None
 
 
-def test_flag_and_line():
+def test_flags_and_lines_are_read():
     assert (host.parse_flag("1\n"), host.parse_flag("on"), host.parse_flag("")) == (1, None, None)
     assert (host.parse_line("mx01\n"), host.parse_line("a b"), host.parse_line("")) == (
         "mx01",
@@ -251,7 +251,7 @@ def test_cpu_lists_round_trip(cpus):
     assert host.parse_cpu_list(host.format_cpu_list(cpus)) == tuple(sorted(cpus))
 
 
-def test_cpu_lists():
+def test_cpu_lists_are_read():
     assert host.format_cpu_list(range(1, 17)) == "1-16"
     assert host.parse_cpu_list("0-51,104-155\n") == (*range(52), *range(104, 156))
     assert host.parse_cpu_list("0-99999999") is None
@@ -273,7 +273,7 @@ def test_cpu_lists():
         ("", None),
     ],
 )
-def test_the_processor_by_name(lines, model):
+def test_the_processor_is_read_by_name(lines, model):
     assert host.parse_cpu_model(lines) == model
 
 
@@ -284,7 +284,7 @@ def test_this_machine_has_a_processor_and_memory():
     assert host.parse_memory("MemFree: 1 kB\n") is None
 
 
-def test_a_machine_id_is_told_as_a_digest():
+def test_a_machine_id_is_stored_as_a_digest():
     one, other = "4d3e0f6a9b1c4f7e8a2d5c6b7e8f9a0b", "4d3e0f6a9b1c4f7e8a2d5c6b7e8f9a0c"
     digests = {host.parse_machine_id(f"{text}\n") for text in (one, other)}
     assert len(digests) == 2
@@ -293,5 +293,5 @@ def test_a_machine_id_is_told_as_a_digest():
 
 
 @pytest.mark.parametrize("text", ["", "\n", "uninitialized\n", "4d3e\n", "no such file\n"])
-def test_a_machine_id_that_was_emptied_is_none(text):
+def test_an_emptied_machine_id_is_none(text):
     assert host.parse_machine_id(text) is None

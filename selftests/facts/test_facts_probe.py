@@ -159,7 +159,7 @@ def test_the_programs_that_tools_may_locate_are_those_of_the_probe():
     assert [name for name in PROGRAMS if f"{name} " not in text and f"{name}\n" not in text] == []
 
 
-def test_failing_tool_gives_its_last_word(node):
+def test_a_failing_tool_gives_its_last_line(node):
     node.tool("mx-table", "| 0 MetaX C500 | 0000:08:00.0 | 0% |\nError: no driver is loaded\n", 9)
     facts = node.facts(METAX)
     assert facts.gpus == ()
@@ -205,7 +205,7 @@ def test_a_file_of_one_line_that_is_empty_is_no_value(node):
     assert "bios" in facts.missing
 
 
-def test_a_file_of_one_line_that_cannot_be_read_says_why(node):
+def test_an_unreadable_file_of_one_line_gives_the_reason(node):
     path = node.root / "proc/sys/kernel/hostname"
     path.unlink()
     path.mkdir()
@@ -310,7 +310,7 @@ def test_part_number_from_the_product_data_where_ofed_is_absent(node):
         ("fw_ver", "0.0.0", "firmware", "reads '0.0.0'"),
     ],
 )
-def test_odd_value_of_one_file_costs_one_fact(bare, file, text, fact, reason):
+def test_an_odd_value_in_one_file_loses_one_fact(bare, file, text, fact, reason):
     bare.hca("mlx5_0", "0000:12:00.0", **{file: text})
     facts = bare.facts(None)
     path = f"nics.mlx5_0.{fact}"
@@ -320,7 +320,7 @@ def test_odd_value_of_one_file_costs_one_fact(bare, file, text, fact, reason):
     assert require(facts, "nics.mlx5_0.hca_type") == "MT4129"
 
 
-def test_a_version_that_nobody_wrote_is_none(bare):
+def test_a_placeholder_version_is_none(bare):
     """All nodes of a series have the same such text, and would be alike."""
     bare.write({"sys/class/dmi/id/bios_version": "To be filled by O.E.M."})
     facts = bare.facts(None)
@@ -335,7 +335,7 @@ def test_lids_come_from_ibv_devinfo_where_sysfs_has_none(node):
     assert (nic.lid, nic.sm_lid) == (954, 1)
 
 
-def test_show_gids_is_asked_only_where_sysfs_has_no_table(node):
+def test_show_gids_is_run_only_if_sysfs_has_no_table(node):
     node.tool(
         "show_gids", "mlx5_0\t1\t3\t0000:0000:0000:0000:0000:ffff:0a07:6011\t10.7.96.17\tv2\n"
     )

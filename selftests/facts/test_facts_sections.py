@@ -47,7 +47,7 @@ def test_torn_end_mark_is_no_end(end):
     assert parse_probe("n", f"{N} begin hostname\nmx01\n{N} {end}", N, None).hostname is None
 
 
-def test_section_printed_twice_is_not_believed():
+def test_a_section_that_is_printed_twice_is_refused():
     facts = parse_probe("n", output(hostname="mx01") + output(hostname="mx02"), N, None)
     assert facts.hostname is None
     assert facts.missing["hostname"] == "hostname: printed twice"
@@ -61,12 +61,12 @@ def test_mark_without_the_nonce_is_text():
 
 
 @pytest.mark.parametrize("vendor", STACKS, ids=lambda vendor: vendor.name)
-def test_nothing_at_all_says_so_for_every_fact(vendor):
+def test_an_empty_output_gives_a_reason_for_every_fact(vendor):
     facts = parse_probe("n", "", N, vendor)
-    said = {path.partition(".")[0] for path in facts.missing}
+    unread = {path.partition(".")[0] for path in facts.missing}
     # The logins between nodes are not of the probe: the run tries them where it needs them.
     # A part has its own reasons.
-    assert said == set(to_plain(facts)) - {"node", "missing", "failed_logins", "parts"}
+    assert unread == set(to_plain(facts)) - {"node", "missing", "failed_logins", "parts"}
     assert {one.kind: set(one.missing) for one in facts.parts} == {
         kind: set(FIELDS[kind]) for kind in (PartKind.NODE, PartKind.BMC)
     }
@@ -139,7 +139,7 @@ def test_an_eighth_of_a_megabyte_is_read_in_seconds(text):
     ],
 )
 @pytest.mark.parametrize("filler", [" ", "a", "0", "/a", " a", "- "])
-def test_no_line_makes_a_pattern_explode(line, filler):
+def test_every_line_is_read_in_linear_time(line, filler):
     text = "17:00.0 x\n" + line.format(filler * 15_000, filler * 15_000)
     started = time.process_time()
     for vendor in STACKS:

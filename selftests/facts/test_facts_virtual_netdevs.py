@@ -19,7 +19,7 @@ def inside(bare):
     return bare
 
 
-def test_where_nothing_has_hardware_ethernet_stands_for_it(inside):
+def test_without_hardware_ethernet_devices_count(inside):
     (netdev,) = inside.facts(None).netdevs
     assert (netdev.name, netdev.state, netdev.rate_gbps, netdev.mtu_bytes) == (
         "eth0", "up", 10.0, 1500,
@@ -27,13 +27,13 @@ def test_where_nothing_has_hardware_ethernet_stands_for_it(inside):
     assert (netdev.pci_address, netdev.driver) == (None, None)
 
 
-def test_bridges_and_bonds_are_made_of_others(inside):
+def test_bridges_and_bonds_do_not_count(inside):
     device(inside, "br0", **{"bridge/bridge_id": "8000"})
     device(inside, "bond0", **{"bonding/mode": "802.3ad"})
     device(inside, "tun0", "65534")
     assert names(inside) == ["eth0"]
 
 
-def test_beside_hardware_what_is_virtual_does_not_count(inside):
+def test_beside_hardware_virtual_devices_do_not_count(inside):
     device(inside, "ens1", **{"device/uevent": "DRIVER=virtio_net"})
     assert names(inside) == ["ens1"]

@@ -30,11 +30,11 @@ def node(name: str, number: int = 0, **changes) -> NodeFacts:
     return replace(plain, **changes)
 
 
-def test_machines_of_their_own():
+def test_different_machines_are_not_confused():
     assert confusions([node("a"), node("b"), node("c.site.example")]) == ()
 
 
-def test_two_names_for_one_machine():
+def test_two_names_for_one_machine_are_reported():
     found = [node("a"), node("b"), node("c", number=ord("a"), hostname="a")]
     (line,) = confusions(found)
     assert line.startswith("a, c are 2 names of one machine: its host name is a, ")
@@ -47,12 +47,12 @@ def test_three_names_for_one_machine_are_one_confusion():
     assert line.startswith("a, b, c are 3 names of one machine")
 
 
-def test_a_machine_without_nics_that_are_tested():
+def test_a_machine_without_tested_nics_is_recognised():
     found = [node(name, boot_id=BOOT, hostname="x", nics=()) for name in ("a", "b")]
     assert len(confusions(found)) == 1
 
 
-def test_containers_of_one_machine_that_have_the_same_nic():
+def test_containers_of_one_machine_with_the_same_nic_are_reported():
     """Traffic between them would never leave the adapter."""
     found = [node(name, boot_id=BOOT, nics=(nic(9),)) for name in ("a", "b")]
     assert confusions(found)[0].startswith("a, b are 2 names of one machine")
@@ -70,16 +70,16 @@ def test_containers_of_one_machine_that_have_the_same_nic():
         {"nics": (nic(9, "Ethernet"),)},  # an address copied with a virtual machine
     ],
 )
-def test_what_only_looks_alike(changes):
+def test_machines_that_only_look_alike_are_not_confused(changes):
     assert confusions([node(name, **changes) for name in ("a", "b")]) == ()
 
 
-def test_a_copy_of_a_running_machine_with_nics_of_its_own():
+def test_a_copy_of_a_running_machine_with_nics_of_its_own_is_another_one():
     found = [node(name, boot_id=BOOT, hostname="golden") for name in ("a", "b")]
     assert confusions(found) == ()
 
 
-def test_names_that_were_exchanged():
+def test_exchanged_names_are_reported():
     found = [node("a", hostname="b.site.example"), node("b", hostname="A")]
     first, second = confusions(found)
     what = "a has the host name b.site.example, which is another node of the hostfile"
@@ -96,12 +96,12 @@ def test_names_that_were_exchanged():
         (("10.0.0.1", "10.0.0.2"), ("n1", "n2")),
     ],
 )
-def test_names_that_are_right(names, hostnames):
+def test_right_names_are_not_reported(names, hostnames):
     pairs = zip(names, hostnames, (1, 2), strict=True)
     assert confusions([node(n, number, hostname=h) for n, h, number in pairs]) == ()
 
 
-def test_a_guid_twice_where_a_boot_id_is_not_known():
+def test_a_duplicate_guid_is_reported_if_a_boot_id_is_unknown():
     ports = (nic(9), nic(10))
     found = [node("a", nics=ports), node("b", nics=ports, boot_id=None), node("c")]
     (line,) = confusions(found)
@@ -117,7 +117,7 @@ def test_ports_without_a_guid_share_none():
     assert confusions(found) == ()
 
 
-def test_the_quick_look(tmp_path):
+def test_the_identity_is_read_by_one_command(tmp_path):
     files = {
         "proc/sys/kernel/hostname": "viper\n",
         "proc/sys/kernel/random/boot_id": f"{BOOT}\n",
@@ -127,8 +127,8 @@ def test_the_quick_look(tmp_path):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
-    said = subprocess.run(identity_argv(str(tmp_path)), capture_output=True, text=True, check=True)
-    found = parse_identity("a", said.stdout)
+    done = subprocess.run(identity_argv(str(tmp_path)), capture_output=True, text=True, check=True)
+    found = parse_identity("a", done.stdout)
     assert (found.hostname, found.boot_id) == ("viper", BOOT)
     assert [(n.name, n.gids[0].gid[-4:]) for n in found.nics] == [
         ("mlx5_0", "5200"),
@@ -138,7 +138,7 @@ def test_the_quick_look(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "\n", "viper\n", "\0\n\0\n", "x y\nno id\nmlx5_0:what\n"])
-def test_what_a_node_cannot_say_confuses_nobody(text):
+def test_unknown_identities_are_not_confused(text):
     assert confusions([parse_identity("a", text), parse_identity("b", text)]) == ()
 
 
@@ -170,19 +170,19 @@ def test_a_part_with_another_identity_is_another_part(part, change):
     assert exchanged(KNOWN, replace(KNOWN, parts=parts)) == (part.name,)
 
 
-def test_all_that_is_another_one_is_named_once():
+def test_each_exchanged_part_is_named_once():
     parts = tuple(replace(p, uuid=f"{p.uuid}-2", serial="x") for p in KNOWN.parts)
     other = replace(KNOWN, machine_id="77aa", parts=parts)
     assert exchanged(KNOWN, other) == ("machine id", "node", "gpu0", "gpu1", "mlx5_0")
 
 
-def test_a_part_that_is_gone_or_has_come_back_is_no_other_part():
+def test_a_part_that_is_gone_or_came_back_is_not_exchanged():
     fewer = replace(KNOWN, parts=(MACHINE, GPUS[0], HCA))
     assert exchanged(KNOWN, fewer) == ()
     assert exchanged(fewer, KNOWN) == ()
 
 
-def test_what_was_not_read_identifies_nothing():
+def test_unread_values_identify_nothing():
     for blind in (NodeFacts("n1"), replace(KNOWN, machine_id=None, parts=())):
         assert exchanged(KNOWN, blind) == ()
         assert exchanged(blind, KNOWN) == ()

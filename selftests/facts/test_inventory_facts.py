@@ -175,7 +175,7 @@ def test_facts_of_earlier_versions_have_no_parts_and_say_so(known):
     del data["parts"]
     old = from_json(data)
     assert old.parts == ()
-    assert old.missing["parts"] == "the version that collected these facts did not ask for it"
+    assert old.missing["parts"] == "the version that collected these facts did not collect this one"
 
 
 def test_the_probe_is_one_round_trip_for_all_of_it():

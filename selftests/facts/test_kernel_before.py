@@ -42,7 +42,7 @@ def test_lines_of_one_kind_and_device_are_one_fault_with_their_number():
         "INFO: task kworker/u8:1:42 blocked for more than 120 seconds.",
     ],
 )
-def test_notes_and_what_counts_during_a_run_alone_are_no_faults(text):
+def test_notes_and_lines_that_count_only_during_a_run_are_no_faults(text):
     assert texts(line(3, text)) == []
 
 
@@ -55,7 +55,7 @@ def test_the_first_and_the_last_of_its_lines_are_kept_however_many_kinds_there_a
 
 
 @pytest.mark.parametrize(("count", "has_more"), [(499, False), (500, False), (501, True)])
-def test_of_many_lines_the_node_prints_the_first_and_that_there_are_more(tmp_path, count, has_more):
+def test_the_node_prints_the_first_of_many_lines_and_a_sign_of_more(tmp_path, count, has_more):
     script = files("railgauge.facts").joinpath("probe.sh").read_text(encoding="utf-8")
     (program,) = re.findall(r"awk '\n(    /\^dd: /.*?)' faults=", script, re.DOTALL)
     lines = [line(n, XID) for n in range(count)] + [line(count, "all is well"), END]
@@ -102,7 +102,7 @@ def test_the_survey_has_the_faults_beside_the_end_of_the_log():
     assert "kernel_faults" not in found.missing
 
 
-def test_a_log_that_was_not_read_to_its_end_tells_no_faults():
+def test_a_log_that_was_not_read_to_its_end_gives_no_faults():
     fake = line(3, "NVRM: Xid: Resource temporarily unavailable")
     for printed in (DENIED, f"{fake}\n6,418,1698393149,-"):
         found = facts(printed, 1)

@@ -225,7 +225,7 @@ def record(text, level=3, is_kernels=True):
     [line[1:] for line in LINES],
     ids=[f"{line[2]} {number}" for number, line in enumerate(LINES)],
 )
-def test_a_line_that_was_printed_is_of_its_kind(text, kind, code, device, gravity):
+def test_each_recorded_line_is_of_its_kind(text, kind, code, device, gravity):
     event = event_of(record(text), KNOWN)
     assert (event.kind.name, event.code, event.device) == (kind, code, device)
     assert event.gravity is gravity
@@ -238,12 +238,12 @@ def test_a_line_of_a_healthy_node_is_of_no_kind(text):
     assert event_of(record(text, level=4), KNOWN) is None
 
 
-def test_every_kind_has_a_line_and_is_hinted_at():
+def test_every_kind_has_a_recorded_line_and_passes_the_quick_search():
     assert {kind.name for kind in KINDS} == {line[2] for line in LINES}
     assert [line[1] for line in LINES if not HINTS.search(line[1])] == []
 
 
-def test_an_unknown_code_is_a_fault_and_says_so():
+def test_an_unknown_code_is_a_fault_and_reported_as_unknown():
     event = event_of(record("NVRM: Xid (PCI:0000:4e:00): 999, pid=1, something new"), KNOWN)
     assert (event.name, event.device, event.gravity) == ("Xid 999", "gpu3", FAULT)
     assert "does not know" in event.means
@@ -291,13 +291,13 @@ def test_a_line_of_a_program_is_at_most_a_note():
     assert "a program wrote" in event.means
 
 
-def test_a_critical_line_of_no_known_kind_is_told():
+def test_a_critical_line_of_no_known_kind_is_reported():
     assert event_of(record("the sky falls", level=2), KNOWN).kind is kinds.CRITICAL
     assert event_of(record("the sky falls", level=3), KNOWN) is None
     assert event_of(record("the sky falls", level=2, is_kernels=False), KNOWN) is None
 
 
-def test_errors_of_metax_drivers_are_told():
+def test_errors_of_metax_drivers_are_reported():
     assert event_of(record("metax 0000:0e:00.0: HBM error"), KNOWN).kind is kinds.METAX
     assert event_of(record("metax 0000:0e:00.0: loaded", level=6), KNOWN) is None
 

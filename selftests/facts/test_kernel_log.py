@@ -66,7 +66,7 @@ def test_a_log_in_which_nothing_was_written_is_empty_and_not_unread():
     assert window(output(line(10))) == ()
 
 
-def test_what_was_printed_twice_counts_once():
+def test_a_record_that_is_printed_twice_counts_once():
     assert len(window(output(line(10), line(11), line(10), line(11)))) == 1
 
 
@@ -91,7 +91,7 @@ def test_a_first_reading_that_was_overtaken_counts_if_the_second_came_to_the_end
         ("", "not read to its end"),
     ],
 )
-def test_a_log_of_which_something_is_missing_is_unread(text, words):
+def test_an_incomplete_log_is_unread(text, words):
     with pytest.raises(KernelLogUnread) as error:
         window(text)
     assert words in str(error.value)
@@ -102,7 +102,7 @@ def test_a_boot_id_that_was_not_known_at_the_start_is_no_proof():
         window(output(line(10)), boot=None)
 
 
-def test_a_denied_log_says_which_right_is_missing():
+def test_a_denied_log_names_the_missing_right():
     with pytest.raises(KernelLogUnread) as error:
         window(output(says=(DENIED, DENIED)))
     assert "dmesg_restrict" in error.value.remedy

@@ -54,7 +54,7 @@ def test_a_log_without_a_value_is_no_health(text):
 
 
 @pytest.mark.parametrize(
-    ("said", "fault"),
+    ("log", "fault"),
     [
         ({"critical_warning": 1, "avail_spare": 4}, "available spare below its threshold"),
         ({"avail_spare": 9}, "spare 9 %, below 10 %"),
@@ -65,8 +65,8 @@ def test_a_log_without_a_value_is_no_health(text):
         ({"media_errors": "12"}, "12 media errors"),
     ],
 )
-def test_each_fault_that_a_disk_reports_is_told(said, fault):
-    assert list(read_smart(cli(**said)).faults()) == [fault]
+def test_each_fault_that_a_disk_reports_is_listed(log, fault):
+    assert list(read_smart(cli(**log)).faults()) == [fault]
 
 
 def test_a_healthy_node_has_healthy_disks(node):
@@ -111,7 +111,7 @@ def test_without_either_tool_the_remedy_is_to_install_one(node):
     assert "install it" in str(error.value.remedy)
 
 
-def test_smartctl_is_asked_where_nvme_is_not_installed(node):
+def test_smartctl_is_run_if_nvme_is_not_installed(node):
     (node.bin / "nvme").unlink()
     node.tool("smartctl", json.dumps({"nvme_smart_health_information_log": SMARTCTL}))
     assert require(node.facts(None), "disks.faults") == ()

@@ -63,8 +63,8 @@ def read(tmp_path):
             (tmp_path / path).write_text(f"{text}\n")
         (tmp_path / "bin/ethtool").chmod(0o755)
         argv = reading_argv(str(tmp_path / "root"), None, [nic], [str(tmp_path / "bin")])
-        said = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=True)
-        return parse_reading(said.stdout, None)
+        message = subprocess.run(argv, capture_output=True, text=True, timeout=20, check=True)
+        return parse_reading(message.stdout, None)
 
     return reading
 
@@ -116,7 +116,7 @@ def test_the_port_of_a_roce_bond_has_all_counters_of_its_groups(read):
         ("rp_cnp_handled", "congestion_notifications"),
     ],
 )
-def test_what_was_counted_before_is_no_growth_and_one_more_is(read, counter, group):
+def test_earlier_counts_are_no_growth_and_one_more_is(read, counter, group):
     before, more = read(BOND), read(BOND | {counter: BOND[counter] + 1})
     assert outcome(group, before, before)[0] is Outcome.PASSED
     assert outcome(group, before, more)[0] is Outcome.FAILED
@@ -124,7 +124,7 @@ def test_what_was_counted_before_is_no_growth_and_one_more_is(read, counter, gro
     assert outcome(group, before, other)[0] is Outcome.PASSED
 
 
-def test_global_pause_and_discards_of_a_connectx4_lx(read):
+def test_global_pause_and_discards_of_a_connectx4_lx_are_read(read):
     found = read(BOND, listing(GLOBAL_PAUSE))
     assert grouped(found, "pause_frames") == {
         "rx_pause_ctrl_phy": 0, "tx_pause_ctrl_phy": 1266552, "rx_global_pause": 0,
@@ -137,13 +137,13 @@ def test_global_pause_and_discards_of_a_connectx4_lx(read):
     assert outcome("pause_frames", found, longer)[0] is Outcome.PASSED
 
 
-def test_a_recorded_ethtool_of_mlx5(read):
+def test_a_recorded_ethtool_of_mlx5_is_read(read):
     found = read(BOND, recorded("corpus/host/015-ethtool-S-mlx5-discards.txt"))
     shown = grouped(found, "priority_discards")
     assert (shown["rx_discards_phy"], shown["tx_discards_phy"]) == (58591428329, 0)
 
 
-def test_recorded_hw_counters_of_a_connectx7_on_infiniband(read):
+def test_recorded_hw_counters_of_a_connectx7_on_infiniband_are_read(read):
     text = recorded("transcripts/metax-show_counters.txt")
     port = dict(re.findall(r"^([a-z_]+): (\d+)$", text, re.MULTILINE))
     found = read(port)
@@ -159,12 +159,12 @@ def test_recorded_hw_counters_of_a_connectx7_on_infiniband(read):
 )
 def test_counters_of_broadcom_are_an_error_and_never_a_pass(read, group):
     found = read(BROADCOM, listing(BROADCOM_PFC), nic="bnxt_re0")
-    said, judgements = outcome(group, found, found, "bnxt_re0")
-    assert "of bnxt_re0 was read" in said
+    message, judgements = outcome(group, found, found, "bnxt_re0")
+    assert "of bnxt_re0 was read" in message
     assert judgements == ()
 
 
 def test_an_ethtool_that_prints_nothing_is_an_error(read):
     found = read(BOND, "no stats available")
-    said, _ = outcome("pause_frames", found, found)
-    assert "no counter of pause_frames of mlx5_0 was read" in said
+    message, _ = outcome("pause_frames", found, found)
+    assert "no counter of pause_frames of mlx5_0 was read" in message

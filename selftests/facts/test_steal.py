@@ -18,7 +18,7 @@ def reading(worked=0, stolen=0, idle=0, wait=0, running=1):
 
 
 @pytest.mark.parametrize(("flag", "virtual"), [("", False), (" hypervisor", True)])
-def test_the_processors_of_x86_tell(node, flag, virtual):
+def test_processors_of_x86_show_whether_a_node_is_virtual(node, flag, virtual):
     node.write({"proc/cpuinfo": FLAGS.format(flag), VENDOR: "QEMU"})
     assert node.facts(None).virtual is virtual
 
@@ -40,13 +40,13 @@ def test_a_flag_that_only_looks_like_it_is_not_it(node):
         ("Dell Inc.", "PowerEdge XE9680", False),
     ],
 )
-def test_elsewhere_the_firmware_tells(node, vendor, product, virtual):
+def test_on_other_processors_the_firmware_shows_it(node, vendor, product, virtual):
     arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd4f\n"
     node.write({"proc/cpuinfo": arm, VENDOR: vendor, PRODUCT: product})
     assert node.facts(None).virtual is virtual
 
 
-def test_a_node_that_tells_nothing_is_not_known(node):
+def test_a_node_that_shows_nothing_is_unknown(node):
     assert parse_virtual("") is None
     facts = node.facts(None)
     assert facts.virtual is False  # its firmware names a server
@@ -71,7 +71,7 @@ def test_the_share_is_that_of_the_time_in_which_the_cpus_wanted_to_work():
         reading(),
     ],
 )
-def test_anything_less_is_not_steal(after):
+def test_a_smaller_share_is_not_steal(after):
     assert not parse(reading(), after).is_busy
 
 
@@ -82,11 +82,11 @@ def test_anything_less_is_not_steal(after):
         reading().replace("cpu ", "cpu0"), reading().replace(" 0 0 0", " x"), reading(stolen=-1),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_excuses_nothing(broken):
+def test_unusable_readings_give_no_share(broken):
     assert parse(reading(), broken) is None
 
 
-def test_waiting_for_a_disk_may_go_back():
+def test_the_counter_of_waiting_for_a_disk_may_decrease():
     assert parse(reading(wait=5), reading(worked=90, stolen=10)).share == 0.1
 
 

@@ -1,4 +1,4 @@
-"""GPUs that CUDA_VISIBLE_DEVICES and its like hide: told as what they are."""
+"""GPUs that CUDA_VISIBLE_DEVICES and similar variables hide: reported as hidden."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from railgauge.transport.sessions import Sessions
         ("GPU-8932f937-d72c-4106-c12f-20bd9faed9f6", 1),
     ],
 )
-def test_what_is_left_is_counted_as_the_runtime_does(value: str, left: int) -> None:
-    said = hidden(f"CUDA_VISIBLE_DEVICES={value}\n", 8)
-    assert said == f"CUDA_VISIBLE_DEVICES={value} hides {8 - left} of 8 GPUs from every program"
+def test_visible_gpus_are_counted_as_by_the_runtime(value: str, left: int) -> None:
+    message = hidden(f"CUDA_VISIBLE_DEVICES={value}\n", 8)
+    assert message == f"CUDA_VISIBLE_DEVICES={value} hides {8 - left} of 8 GPUs from every program"
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ def test_what_is_left_is_counted_as_the_runtime_does(value: str, left: int) -> N
         "/visible: no such file",
     ],
 )
-def test_all_visible_is_nothing_to_tell(text: str) -> None:
+def test_without_hidden_gpus_there_is_no_message(text: str) -> None:
     assert hidden(text, 8) == ""
 
 
-def test_a_mig_instance_is_told_as_one() -> None:
-    said = hidden("CUDA_VISIBLE_DEVICES=MIG-c7384736-a75d-5afc-978f-d2f1294409fd", 8)
-    assert "names a MIG instance" in said
+def test_a_mig_instance_is_reported_as_one() -> None:
+    message = hidden("CUDA_VISIBLE_DEVICES=MIG-c7384736-a75d-5afc-978f-d2f1294409fd", 8)
+    assert "names a MIG instance" in message
 
 
 def test_no_gpus_hide_nothing() -> None:
@@ -102,14 +102,14 @@ def test_the_hostfile_s_variable_is_found_and_overrides(tmp_path: Path) -> None:
         require(facts, "gpus.#")
 
 
-def test_a_full_set_counts_all(tmp_path: Path) -> None:
+def test_a_variable_with_all_gpus_hides_none(tmp_path: Path) -> None:
     assert require(surveyed(tmp_path, "0,1,2,3"), "gpus.#") == 4
 
 
 # --- the cause ---
 
 
-def test_hidden_gpus_are_one_cause_that_explains_what_follows() -> None:
+def test_hidden_gpus_are_one_cause_that_explains_the_failures() -> None:
     says = "CUDA_VISIBLE_DEVICES=0,1 hides 6 of 8 GPUs from every program"
     facts = NodeFacts("n2", missing={"gpus.#": says})
     count = broken(

@@ -11,72 +11,80 @@ from railgauge.core.model import Parsed
 from railgauge.core.problems import Problem, ProblemKind
 from railgauge.core.terms import Severity
 from railgauge.judging import agreement
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest
 
 OUTPUTS = (Parsed("tool", "1", ()), Parsed("tool", "2", ()))
 SAID = (transcript("n1"), transcript("n2", role="server", argv=("/opt/ib_server",)))
 
 
 @pytest.fixture
-def held(monkeypatch):
-    """``held(*claims)`` for a tool that makes these claims; the tool must get all its output."""
+def agreed(monkeypatch):
+    """``agreed(*checks)`` for a tool that makes these checks; the tool must get all its output."""
 
-    def run(*claims, outputs=OUTPUTS, is_planned=True):
-        def claim(asked, sides):
+    def run(*checks, outputs=OUTPUTS, is_planned=True):
+        def check(asked, sides):
             assert sides == (
                 SideOutput("n1", "client", outputs[0], SAID[0].argv, SAID[0].duration_s),
                 SideOutput("n2", "server", outputs[1], SAID[1].argv, SAID[1].duration_s),
             )
-            return claims
+            return checks
 
         monkeypatch.setattr(
-            agreement, "tool", lambda name: SimpleNamespace(claims=claim, joined=None)
+            agreement, "tool", lambda name: SimpleNamespace(output_checks=check, joined=None)
         )
         measurement = SimpleNamespace(tool="tool")
         asked = ToolRequest(case(), measurement, None, is_planned=is_planned)
-        return agreement.held(asked, SAID, outputs)
+        return agreement.agreed(asked, SAID, outputs)
 
     return run
 
 
-AGREED = Claim("size", "8", "8")
+AGREED = OutputCheck("size", "8", "8")
 
 
-def test_the_output_of_the_reporting_command_is_what_counts(held):
-    assert held(AGREED) == OUTPUTS[0]
-    assert held() == OUTPUTS[0]
+def test_the_output_of_the_reporting_command_is_what_counts(agreed):
+    assert agreed(AGREED) == OUTPUTS[0]
+    assert agreed() == OUTPUTS[0]
 
 
-def test_what_is_not_shown_is_told_once_and_in_order(held):
-    claims = (Claim("MTU", "4096", None), AGREED, Claim("GID", "3", None), Claim("MTU", "1", None))
-    assert held(*claims).not_shown == ("MTU", "GID")
+def test_items_that_are_not_shown_are_listed_once_and_in_order(agreed):
+    checks = (
+        OutputCheck("MTU", "4096", None),
+        AGREED,
+        OutputCheck("GID", "3", None),
+        OutputCheck("MTU", "1", None),
+    )
+    assert agreed(*checks).not_shown == ("MTU", "GID")
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
-def test_one_denial_is_enough_wherever_it_stands(held, place):
-    claims = [AGREED, AGREED]
-    claims.insert(place, Claim("qps", "4", "1", agrees=False))
+def test_one_denied_check_is_an_error_in_any_place(agreed, place):
+    checks = [AGREED, AGREED]
+    checks.insert(place, OutputCheck("qps", "4", "1", agrees=False))
     with pytest.raises(OtherThanAsked, match="qps: asked for 4, the tool says 1") as raised:
-        held(*claims)
+        agreed(*checks)
     assert raised.value.where == "n1: ib_write_bw"
     assert "by hand" in raised.value.remedy
 
 
-def test_all_denials_are_named_and_the_node_is_that_of_the_first(held):
-    denied = Claim("qps", "4", "1", agrees=False, node="n2"), Claim("MTU", "1", "2", agrees=False)
+def test_all_denials_are_named_and_the_node_is_that_of_the_first(agreed):
+    denied = (
+        OutputCheck("qps", "4", "1", agrees=False, node="n2"),
+        OutputCheck("MTU", "1", "2", agrees=False),
+    )
     with pytest.raises(OtherThanAsked) as raised:
-        held(*denied)
+        agreed(*denied)
     assert raised.value.what == "; ".join(map(str, denied))
     assert raised.value.where == "n2: ib_write_bw"
 
 
-def test_each_command_must_have_an_output(held):
+def test_each_command_must_have_an_output(agreed):
     asked = ToolRequest(case(), SimpleNamespace(tool="perftest"), None)
     with pytest.raises(ValueError, match="shorter"):
-        agreement.held(asked, SAID, OUTPUTS[:1])
+        agreement.agreed(asked, SAID, OUTPUTS[:1])
 
 
-def test_the_warnings_of_every_side_are_kept_and_the_errors_of_the_reporting_one(held):
+def test_the_warnings_of_every_side_are_kept_and_the_errors_of_the_reporting_one(agreed):
     problems = [
         tuple(Problem(ProblemKind.TOOL_WARNING, severity, side) for severity in severities)
         for side, severities in (
@@ -87,17 +95,17 @@ def test_the_warnings_of_every_side_are_kept_and_the_errors_of_the_reporting_one
     client, server = (
         replace(output, problems=own) for output, own in zip(OUTPUTS, problems, strict=True)
     )
-    assert held(AGREED, outputs=(client, server)).problems == (*problems[0], problems[1][1])
+    assert agreed(AGREED, outputs=(client, server)).problems == (*problems[0], problems[1][1])
 
 
-def test_how_often_is_binding_where_the_suite_itself_chose_it(held):
-    often = Claim("iterations", "5000", "100", agrees=False)
-    assert held(often, is_planned=False) == OUTPUTS[0]
+def test_iterations_are_binding_if_the_suite_chose_them(agreed):
+    often = OutputCheck("iterations", "5000", "100", agrees=False)
+    assert agreed(often, is_planned=False) == OUTPUTS[0]
     with pytest.raises(OtherThanAsked, match="iterations: asked for 5000, the tool says 100"):
-        held(often)
+        agreed(often)
 
 
 @pytest.mark.parametrize("item", ["GID", "qps"])
-def test_all_else_is_binding_whoever_measured(held, item):
+def test_all_other_checks_are_always_binding(agreed, item):
     with pytest.raises(OtherThanAsked, match=f"^n1: ib_write_bw: {item}: asked for 4"):
-        held(Claim(item, "4", "1", agrees=False), is_planned=False)
+        agreed(OutputCheck(item, "4", "1", agrees=False), is_planned=False)

@@ -31,7 +31,7 @@ def nodes(field, *values):
 # --- ids ---
 
 
-def test_ids_of_their_own():
+def test_distinct_ids_pass():
     found = nodes("boot_id", "a", "b", "c")
     assert judged(found, "boot_id", "distinct", "nodes").outcome is PASSED
 
@@ -45,7 +45,7 @@ def test_an_id_that_two_have_points_at_both():
     assert first.points_at == third.points_at == (("n1", ""), ("n3", ""))
     assert first.reason == "boot_id is also that of n3"
     assert (first.measured, second.measured) == ("boot_id also at n3", "its own")
-    assert "a" not in first.measured.split(), "the id itself is not told"
+    assert "a" not in first.measured.split(), "the id itself is not shown"
 
 
 def test_an_id_that_is_not_known_is_an_error_and_shared_with_nobody():
@@ -62,7 +62,7 @@ def test_an_id_is_found_behind_a_node_whose_id_is_not_known():
     )
 
 
-def test_what_is_no_fact_of_a_nic_points_at_nodes_alone():
+def test_a_fact_that_is_no_fact_of_a_nic_points_only_at_nodes():
     found = nodes("gpus", *[(GpuFacts(0, "C500", "", None, vbios="7"),)] * 2)
     shared = judged(found, "gpus.0.vbios", "distinct", "nodes")
     assert shared.points_at == (("n1", ""), ("n2", ""))
@@ -95,7 +95,7 @@ GUID_A, GUID_B = "0x248a070300ac5414", "0x248a070300ac5610"
 GUID = ("nics.mlx5_0.node_guid", "distinct", "devices")
 
 
-def test_guids_of_their_own():
+def test_distinct_guids_pass():
     found = guids(GUID_A, GUID_B)
     assert judged(found, *GUID).outcome is PASSED
     assert judged(found, *GUID).measured == "its own"
@@ -110,7 +110,7 @@ def test_a_guid_that_two_adapters_have_points_at_both():
     assert first.reason == f"GUID {GUID_A} is also that of n3 mlx5_0"
 
 
-def test_a_guid_that_two_adapters_of_one_node_have():
+def test_a_guid_that_two_adapters_of_one_node_have_fails():
     found = judged(guids((GUID_A, GUID_A), GUID_B), *GUID)
     assert (found.outcome, found.points_at) == (FAILED, (("n1", "mlx5_0"), ("n1", "mlx5_1")))
 
@@ -156,18 +156,18 @@ def ports(*rows, boots=("a", "b", "c")):
     return judged(found, "nics.mlx5_0.gids", "distinct", "ports")
 
 
-def test_ports_with_addresses_of_their_own():
+def test_ports_with_distinct_addresses_pass():
     assert ports([port(1), port(2, "mlx5_1")], [port(3), port(4, "mlx5_1")]).outcome is PASSED
 
 
-def test_a_lid_that_two_ports_of_one_rail_have():
+def test_a_lid_that_two_ports_of_one_rail_have_fails():
     found = ports([port(1)], [port(2, lid=1)], [port(3)])
     assert found.outcome is FAILED
     assert found.reason == "LID 1 is also that of n2 mlx5_0"
     assert found.points_at == (("n1", "mlx5_0"), ("n2", "mlx5_0"))
 
 
-def test_a_gid_that_two_ports_have_wherever_they_are():
+def test_a_gid_that_any_two_ports_have_fails():
     for others in ([port(1, lid=9)], [port(2), port(1, "mlx5_7", lid=9)]):
         found = ports([port(1)], others)
         assert found.outcome is FAILED
@@ -200,7 +200,7 @@ def test_a_gid_that_two_ports_have_wherever_they_are():
         ([port(1)], [roce("10.0.0.1", gid=GID.format(1))]),
     ],
 )
-def test_addresses_that_only_look_alike(one, other):
+def test_addresses_that_only_look_alike_pass(one, other):
     assert ports(one, other).outcome is PASSED
 
 
@@ -221,7 +221,7 @@ def test_virtual_functions_may_have_the_lid_of_their_port(kind):
     assert ports([port(1, **known)], [port(2, **known)]).outcome is FAILED
 
 
-def test_an_address_of_roce_that_two_nodes_have():
+def test_an_address_of_roce_that_two_nodes_have_fails():
     found = ports([roce("10.0.0.1")], [roce("10.0.0.1")])
     assert (found.outcome, found.reason) == (FAILED, "GID 10.0.0.1 is also that of n2 mlx5_0")
 
@@ -266,7 +266,7 @@ def clock(*offsets):
         ((0.0, 7200.0, 7200.0), [False] * 3),  # two opinions of two each
     ],
 )
-def test_clocks(offsets, right):
+def test_clocks_are_compared_with_the_median(offsets, right):
     assert clock(*offsets) == right
 
 
@@ -283,7 +283,7 @@ def test_memory_is_compared_between_nodes_alone():
     assert memory(1031875, 966339) == [False, False], "which of two is not known"
 
 
-def test_a_number_is_told_with_what_it_should_be():
+def test_a_number_is_reported_with_its_required_range():
     found = judged(nodes("clock_offset_s", 0.0, 7200.0), "clock_offset_s", "within", 300, "n2")
     assert found.measured == "7200"
     assert found.reason == "clock_offset_s is 7200, should be within 300 of 0"
@@ -296,7 +296,7 @@ def test_a_fact_that_is_no_number_is_an_error():
     assert judged(found, "memory_mib", "within", 4096).outcome is PASSED
 
 
-def test_each_rule_says_what_it_judged_by():
+def test_each_rule_gives_its_basis():
     assert RULES == ("distinct", "within")
     for field, rule, value in (("boot_id", "distinct", "nodes"), ("memory_mib", "within", 1)):
         assert judged(nodes(field, 1, 1), field, rule, value).pointer == "/expected/x"

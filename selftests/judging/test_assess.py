@@ -39,7 +39,7 @@ from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts
 from railgauge.judging import assess
 from railgauge.judging.assess import Measured, read
-from railgauge.tools.claims import Claim
+from railgauge.tools.output_checks import OutputCheck
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +59,7 @@ def test_each_run_of_a_case_is_read(made_up):
     assert made_up.asked[0].found == {}
 
 
-def test_what_somebody_else_measured_is_not_planned():
+def test_a_measurement_of_others_is_not_planned():
     assert not measured(out(), is_planned=False).is_planned
     assert Measured(CASE, PLAIN, (), ()).is_planned
 
@@ -73,7 +73,7 @@ def test_places_have_the_names_that_the_reporting_node_s_devices_are_declared_wi
     assert [one.placement for one in found.runs[0].samples] == ["mlx5_0"]
 
 
-def test_the_facts_of_the_nodes_are_held_against_the_output(made_up):
+def test_the_output_is_compared_with_the_facts_of_the_nodes(made_up):
     found = {"n1": NodeFacts("n1")}
     read(PLATFORM, CASE, runs(out()), found)
     assert (made_up.asked[0].found, made_up.asked[0].case) == (found, CASE)
@@ -90,7 +90,7 @@ def test_a_case_of_another_measurement_is_an_error():
         read(PLATFORM, replace(CASE, measurement="other"), runs(out()))
 
 
-def test_what_left_no_transcripts_is_the_error():
+def test_the_reason_for_missing_transcripts_is_the_error():
     with pytest.raises(NodeUnreachable):
         read(PLATFORM, CASE, replace(runs(out()), error=NodeUnreachable("no", where="n1")))
 
@@ -110,7 +110,7 @@ def test_counters_are_no_output_of_the_tool(made_up):
     assert [sides.role for sides in made_up.sides[0]] == ["client"]
 
 
-def test_how_a_service_ended_says_nothing_where_a_client_reports():
+def test_the_end_of_a_service_does_not_matter_if_a_client_reports():
     service = out(role=Role.SERVICE, exit_code=None, error="command-timed-out")
     assert read(PLATFORM, CASE, CaseResult(((out(), service),))).runs
     with pytest.raises(CommandTimedOut):
@@ -126,7 +126,7 @@ def test_a_server_must_have_ended_well_too():
         read(PLATFORM, CASE, CaseResult(((out(), server(exit_code=1)),)))
 
 
-def test_a_client_that_ended_without_a_word_is_at_fault_not_its_server():
+def test_a_client_without_output_is_at_fault_not_its_server():
     silent, waits = transcript("n1", stdout="error no-output"), server(error="command-timed-out")
     with pytest.raises(Unparsable, match="n1"):
         read(PLATFORM, CASE, CaseResult(((silent, waits),)))
@@ -135,7 +135,7 @@ def test_a_client_that_ended_without_a_word_is_at_fault_not_its_server():
             read(PLATFORM, CASE, CaseResult(((replace(silent, exit_code=code), waits),)))
 
 
-def test_a_rank_that_died_is_not_said_to_be_of_the_first_node():
+def test_a_dead_rank_is_not_attributed_to_the_first_node():
     died = transcript("n1", stdout="error rank-died", exit_code=1)
     for one in (died, replace(died, exit_code=0)):
         with pytest.raises(RankDied) as raised:
@@ -143,13 +143,13 @@ def test_a_rank_that_died_is_not_said_to_be_of_the_first_node():
         assert raised.value.where == "ib_write_bw on n1"
 
 
-def test_what_was_not_asked_for_is_no_evidence(made_up):
-    made_up.said = (Claim("qps", "4", "1", agrees=False),)
+def test_the_output_of_another_request_is_no_evidence(made_up):
+    made_up.checks = (OutputCheck("qps", "4", "1", agrees=False),)
     with pytest.raises(OtherThanAsked):
         measured(out())
 
 
-def test_errors_of_a_tool_are_read_after_what_it_printed():
+def test_errors_of_a_tool_are_read_after_its_output():
     printed = transcript("n1", stdout="bw_average 390", stderr="error truncated\n")
     with pytest.raises(Unparsable):
         measured(printed)
@@ -176,7 +176,7 @@ def test_a_size_that_no_run_printed_is_an_error():
     assert outcomes(judged(measured(out(), out(size=2)))) == ([], ["metric-missing"])
 
 
-def test_above_what_the_nic_can_carry_nothing_passes():
+def test_no_value_above_the_ceiling_of_the_nic_passes():
     assert outcomes(judged(measured(out(401)))) == ([], ["implausible"])
 
 
@@ -197,9 +197,7 @@ PLACES = [
 
 @pytest.mark.parametrize(("per", "size", "placement", "printed"), PLACES)
 @pytest.mark.parametrize("asked", [place[0] for place in PLACES])
-def test_what_is_asserted_per_part_is_judged_for_that_part_alone(
-    per, size, placement, printed, asked
-):
+def test_a_metric_per_part_is_judged_for_that_part_alone(per, size, placement, printed, asked):
     on = platform(asserts=(Assertion("bw_average", per=asked),))
     one = measured(out(1, size=printed, place=placement), on=on)
     found = judged(one, size, placement, on=on)
@@ -271,7 +269,7 @@ def test_rows_are_counted_at_the_size_that_is_judged():
     assert outcomes(judged(measured(mixed, on=on), on=on)) == ([], ["stability-unproven"])
 
 
-def test_what_the_tool_does_not_declare_has_no_good_side():
+def test_a_metric_that_the_tool_does_not_declare_is_not_judged():
     on = platform(tool="ccl-tests")
     with pytest.raises(Uncovered, match="ccl-tests declares no bw_average") as raised:
         judged(measured(out(), on=on), on=on)
@@ -279,7 +277,7 @@ def test_what_the_tool_does_not_declare_has_no_good_side():
 
 
 def test_a_judgement_names_what_no_output_showed_once(made_up):
-    made_up.said = (Claim("MTU", "4096", None), Claim("GID", "3", None))
+    made_up.checks = (OutputCheck("MTU", "4096", None), OutputCheck("GID", "3", None))
     assert judged(measured(out(), out())).judgements[0].not_shown == ("MTU", "GID")
 
 

@@ -134,13 +134,13 @@ def test_a_scan_is_judged_for_a_switch_and_by_an_earlier_one(scans):
     assert (scans.given[3].text, scans.given[4]) == ("now\nerr", None)
 
 
-def test_a_scan_is_what_the_first_command_of_the_first_run_printed(scans):
+def test_a_scan_is_the_output_of_the_first_command_of_the_first_run(scans):
     first, other, again = (transcript("n1", stdout=text) for text in ("first", "other", "again"))
     fabric(SUBNET, replace(scanned("x"), transcripts=((first, other), (again,))))
     assert scans.given[3].text == "first"
 
 
-def test_what_a_scan_shows_and_what_it_cannot_are_both_kept(scans):
+def test_judgements_and_errors_of_a_scan_are_both_kept(scans):
     missed = MetricMissing("torn")
     scans.says = (["judged"], [missed])
     assert fabric(SUBNET, scanned("x")) == Assessment(("judged",), (missed,))
@@ -180,10 +180,10 @@ def test_a_question_of_limits_knows_the_facts():
     share = limit(floor=0.5, of="gpu_slot")
     on = platform(asserts=(Assertion("bw_average", per="gpu"),), limits=(share,), scope="node")
     gpu = GpuFacts(0, "x", "0000:1a:00.0", None, pcie_max_gen=4, pcie_max_width=16)
-    asked, said = Question(LIMITS, CASE, placement="gpu0"), out(130, place="gpu0")
+    asked, output = Question(LIMITS, CASE, placement="gpu0"), out(130, place="gpu0")
     facts = {"n1": NodeFacts("n1", gpus=(gpu,))}
-    assert outcomes(answer(asked, said, on=on, found=facts)) == (["passed"], [])
-    assert outcomes(answer(asked, said, on=on)) == ([], ["fact-missing"])
+    assert outcomes(answer(asked, output, on=on, found=facts)) == (["passed"], [])
+    assert outcomes(answer(asked, output, on=on)) == ([], ["fact-missing"])
 
 
 def test_reading_alone_judges_nothing_and_still_finds_errors():
@@ -191,14 +191,14 @@ def test_reading_alone_judges_nothing_and_still_finds_errors():
     assert outcomes(answer(Question(READ, CASE), out(exit_code=1))) == ([], ["tool-failed"])
 
 
-def test_wrong_results_are_a_failure_whatever_was_asked():
+def test_wrong_results_fail_every_question():
     corrupt = transcript("n1", stdout="error data-corruption")
     for kind in (READ, LIMITS, TRAFFIC):
         assert outcomes(answer(Question(kind, CASE, SIZE), corrupt)) == (["failed"], [])
     assert isinstance(DataCorrupted("x"), NoEvidence)
 
 
-def test_limits_that_lack_what_was_asked_are_an_error():
+def test_a_question_without_a_limit_is_an_error():
     found = answer(AT_SIZE, out(), on=platform(limits=()))
     assert outcomes(found) == ([], ["metric-missing"])
     assert "has no limit" in str(found.errors[0])
@@ -235,7 +235,7 @@ def test_a_kind_of_question_that_is_not_known_has_no_answer(kind):
     assert f"unknown kind of question: {kind!r}" in str(found.errors[0])
 
 
-def test_of_a_long_name_an_error_shows_the_beginning():
+def test_an_error_shows_the_beginning_of_a_long_name():
     kind = answer(Question("k" * 50, CASE), out()).errors[0]
     assert kind.what == f"unknown kind of question: {'k' * 40!r}"
     metric = answer(Question(FACT, metric="m" * 90, fact=FactAt("n1", ()))).errors[0]

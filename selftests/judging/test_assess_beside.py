@@ -97,7 +97,7 @@ def test_no_run_is_left_out_where_counters_and_outputs_differ_in_number():
         traffic(on, replace(one, transcripts=one.transcripts * 2))
 
 
-def test_what_the_file_does_not_ask_is_an_error_that_says_what():
+def test_a_question_that_the_file_does_not_ask_is_an_error_that_names_it():
     one = measured(out())
     for found, what in (
         (traffic(PLATFORM, one), "the NICs' counters"),
@@ -128,17 +128,17 @@ NAMED = Results(("pcie",), BASIS)
 
 
 def test_the_named_tests_of_every_run_are_judged_of_all_gpus_on_the_first_node(monkeypatch):
-    said, missed = [], MetricMissing("torn")
+    calls, missed = [], MetricMissing("torn")
 
     def judge_results(parsed, spec, gpus, node):
-        said.append((parsed.samples[0].value, spec, gpus, node))
-        return (f"judged {len(said)}",), (missed,)
+        calls.append((parsed.samples[0].value, spec, gpus, node))
+        return (f"judged {len(calls)}",), (missed,)
 
     monkeypatch.setattr(assess, "judge_results", judge_results)
     on, of = platform(results=NAMED), replace(CASE, nodes=("n1", "n2", "n3"))
     bare = judge_named(on, measured(out(1), out(2), on=on, of=of))
     assert bare == Assessment(("judged 1", "judged 2"), (missed, missed))
-    assert said == [(1, NAMED, 0, "n1"), (2, NAMED, 0, "n1")]
+    assert calls == [(1, NAMED, 0, "n1"), (2, NAMED, 0, "n1")]
     gpus = Gpus("metax", "MetaX C500", 8, 65536)
     judge_named(replace(on, gpus=gpus), measured(out(3), on=on))
-    assert said[2] == (3, NAMED, 8, "n1")
+    assert calls[2] == (3, NAMED, 8, "n1")

@@ -32,14 +32,14 @@ def behind(*blockers, **answers):
     return by_evidence.judged(shut, Answers(*answers.pop("judgements", ()), **answers))
 
 
-def test_an_item_is_as_its_answers_give_it():
-    told = item("a.py::x[n1]", Outcome.PASSED, questions=ASKED, reason="fine", error_kind="old")
+def test_the_outcome_of_an_item_is_that_of_its_answers():
+    recorded = item("a.py::x[n1]", Outcome.PASSED, questions=ASKED, reason="fine", error_kind="old")
     for answers, outcome, reason in (
         (Answers(RIGHT), Outcome.PASSED, ""),
         (Answers(RIGHT, WRONG), Outcome.FAILED, "4 wrong"),
         (Answers(error=HUNG), Outcome.ERROR, "n1: all_reduce_perf: ended after 60 s"),
     ):
-        made = by_evidence.judged(told, answers)
+        made = by_evidence.judged(recorded, answers)
         assert (made.outcome, made.reason, made.by_evidence) == (outcome, reason, True)
         assert made.error_kind == ("command-timed-out" if outcome is Outcome.ERROR else "")
         assert answers.asked == [ASKED]
@@ -57,7 +57,7 @@ def test_a_blocked_item_that_is_not_measured_asks_nothing(blockers, reason):
     assert answers.asked == []
 
 
-def test_right_results_leave_it_blocked_and_say_so():
+def test_right_results_leave_it_blocked_and_are_reported():
     made = behind("b", judgements=[RIGHT])
     assert (made.outcome, made.reason) == (
         Outcome.BLOCKED, "blocked by b; its results are right",
@@ -71,22 +71,22 @@ def test_wrong_results_make_it_fail_and_nothing_blocks_it():
     assert made.blocked_by == ()
 
 
-def test_results_that_nobody_could_check_leave_it_blocked_with_the_error():
+def test_unchecked_results_leave_it_blocked_with_the_error():
     made = behind("b", error=HUNG)
-    said = "blocked by b; whether its results are right is unknown: ended after 60 s"
+    reason = "blocked by b; whether its results are right is unknown: ended after 60 s"
     assert (made.outcome, made.reason, made.error_kind) == (
-        Outcome.BLOCKED, said, "command-timed-out",
+        Outcome.BLOCKED, reason, "command-timed-out",
     )  # fmt: skip
     assert (made.error_where, made.blocked_by) == ("n1: all_reduce_perf", ("b",))
 
 
 @pytest.mark.parametrize("answers", [{"judgements": [RIGHT]}, {"error": HUNG}])
-def test_judged_again_it_is_the_same(answers):
+def test_an_item_judged_again_is_the_same(answers):
     once = behind("b", **answers)
     assert by_evidence.judged(once, Answers(*answers.pop("judgements", ()), **answers)) == once
 
 
-def test_what_something_else_skipped_keeps_its_reason_unless_its_results_are_wrong():
+def test_an_item_skipped_for_another_reason_keeps_it_unless_its_results_are_wrong():
     skipped = item("a.py::x[n1]", Outcome.BLOCKED, questions=ASKED, reason="not today")
     kept = by_evidence.judged(skipped, Answers(RIGHT))
     assert (kept.outcome, kept.reason, kept.judgements) == (Outcome.BLOCKED, "not today", (RIGHT,))

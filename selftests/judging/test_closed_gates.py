@@ -34,7 +34,7 @@ def gates(*items):
 
 
 @pytest.mark.parametrize("outcome", [FAILED, ERROR])
-def test_what_went_wrong_below_is_named(outcome):
+def test_failed_items_below_are_named(outcome):
     found = gates(fact("a"), fact("b", outcome))
     assert found.blockers(1, ("a", "b")) == found.blockers(2, ("b",)) == (FACT_B,)
 
@@ -57,7 +57,7 @@ def test_a_pair_s_failure_blocks_both_of_its_nodes_above():
 @pytest.mark.parametrize(
     "outcome", [PASSED, Outcome.MARGINAL, Outcome.RECORD_ONLY, Outcome.BLOCKED, Outcome.NOT_RUN]
 )
-def test_only_what_went_wrong_itself_blocks(outcome):
+def test_only_items_that_failed_themselves_block(outcome):
     """A blocked item blocks nothing; the failure that blocked it does."""
     assert gates(fact("a", outcome)).blockers(1, ("a", "b")) == ()
 
@@ -76,7 +76,7 @@ def test_the_latest_end_of_an_item_counts():
     assert gates(fact("a"), fact("a", ERROR)).blockers(1, ("a", "b")) == ("facts[a]",)
 
 
-def test_what_goes_on_inside_a_node_waits_for_no_fault_of_its_partner():
+def test_measurements_inside_a_node_are_not_blocked_by_its_partner():
     """``b`` is slow with both; ``a`` and ``c`` are fine with each other."""
     slow = [rdma("a", "b", FAILED), rdma("b", "c", FAILED)]
     found, both = gates(*slow, rdma("a", "c")), tuple(one.id for one in slow)
@@ -88,27 +88,27 @@ def test_what_goes_on_inside_a_node_waits_for_no_fault_of_its_partner():
 
 
 @pytest.mark.parametrize("outcome", [FAILED, ERROR])
-def test_what_fails_by_something_else_than_evidence_closes_no_gate(outcome):
+def test_a_failure_without_evidence_closes_no_gate(outcome):
     """An assert of a site's own, or an error of a fixture; what it had compared was fine."""
     for judged in ((), (judgement(),)):
         other = fact("b", outcome, by_evidence=False, judgements=judged, error_kind="bug")
         assert gates(other).blockers(1, ("a", "b")) == ()
 
 
-def test_a_limit_that_was_missed_closes_the_gate_whatever_the_test_makes_of_it():
+def test_a_missed_limit_closes_the_gate_whatever_the_outcome_of_the_test():
     missed = (judgement(), judgement(FAILED))
     other = fact("b", ERROR, by_evidence=False, judgements=missed, error_kind="bug")
     assert gates(other).blockers(1, ("a", "b")) == (FACT_B,)
 
 
 @pytest.mark.parametrize("outcome", [FAILED, ERROR, Outcome.NOT_RUN])
-def test_what_evidence_has_shown_stays_shown(outcome):
+def test_a_result_of_evidence_stays(outcome):
     """A fixture failed after the test, or the item was given up when its workers had died."""
     later = fact("b", outcome, by_evidence=False, error_kind="bug")
     assert gates(fact("b", FAILED), later).blockers(1, ("a", "b")) == (FACT_B,)
 
 
-def test_what_passed_by_evidence_clears_a_node_whatever_the_test_makes_of_it():
+def test_a_pass_by_evidence_clears_a_node_whatever_the_outcome_of_the_test():
     slow = rdma("a", "b", FAILED)
     fine = replace(rdma("a", "c", FAILED), by_evidence=False, judgements=(judgement(),))
     assert gates(slow, fine).blockers(3, ("a",)) == ()
@@ -124,7 +124,7 @@ NODE, PAIR = H200.measurements["node_all_reduce"], H200.measurements["pair_all_r
     ("subject", "inside", "between"),
     [("kernel", True, True), ("port_state", True, False), ("gpu_count", False, False)],
 )
-def test_what_went_wrong_may_leave_collectives_possible(subject, inside, between):
+def test_failed_items_may_leave_collectives_possible(subject, inside, between):
     found = gates(fact("a"), fact("b", FAILED, subject=subject))
     assert found.blockers(3, ("b",)) == (FACT_B,)
     assert found.is_checked(NODE, ("b",)) is inside
@@ -145,7 +145,7 @@ def test_an_item_that_ran_again_and_passed_prevents_nothing_any_more():
     assert gates(gone, fact("b")).is_checked(PAIR, ("a", "b"))
 
 
-def test_what_could_not_be_checked_behind_its_gate_prevents_what_is_above():
+def test_an_unchecked_item_behind_its_gate_prevents_those_above():
     hung = replace(fact("b", Outcome.BLOCKED), by_evidence=False, error_kind="command-timed-out")
     hung = replace(hung, rung=Rung.INTRANODE, blocked_by=("x",))
     assert not gates(hung).is_checked(PAIR, ("a", "b"))

@@ -50,9 +50,9 @@ def test_an_item_of_a_node_has_its_question_and_no_result(kind, name, rung, titl
 
 @pytest.mark.parametrize("worst", [Outcome.FAILED, Outcome.ERROR, Outcome.NOT_RUN])
 def test_the_worst_reading_of_a_node_counts(worst):
-    told = combined([log(Outcome.PASSED), log(worst, "why"), log(Outcome.MARGINAL)])
-    assert told.outcome is worst
-    assert told.reason == "why"
+    found = combined([log(Outcome.PASSED), log(worst, "why"), log(Outcome.MARGINAL)])
+    assert found.outcome is worst
+    assert found.reason == "why"
 
 
 def test_one_reading_stays_as_it_is():
@@ -62,7 +62,7 @@ def test_one_reading_stays_as_it_is():
     assert combined([failed]) == failed
 
 
-def test_all_that_was_read_is_judged_and_the_reasons_of_the_worst_are_told_once():
+def test_all_readings_are_judged_and_the_reasons_of_the_worst_are_listed_once():
     judged = [judgement(metric=name) for name in "abcd"]
     texts = [
         (Outcome.FAILED, ""),
@@ -74,19 +74,19 @@ def test_all_that_was_read_is_judged_and_the_reasons_of_the_worst_are_told_once(
     read = [
         log(*text, judgements=(one,)) for text, one in zip(texts, [*judged, judged[0]], strict=True)
     ]
-    told = combined(read)
-    assert (told.outcome, told.reason, told.beside) == (Outcome.FAILED, "odd; slow", "")
-    assert told.judgements == (*judged, judged[0])
+    found = combined(read)
+    assert (found.outcome, found.reason, found.beside) == (Outcome.FAILED, "odd; slow", "")
+    assert found.judgements == (*judged, judged[0])
 
 
 @pytest.mark.parametrize("missing", [Outcome.ERROR, Outcome.NOT_RUN, Outcome.BLOCKED])
 def test_a_failure_beside_a_reading_that_is_missing_was_not_judged_completely(missing):
     """Else an accepted deviation would cover what nobody has read."""
     read = [log(missing, "lost"), log(Outcome.FAILED, "odd"), log(missing, "lost")]
-    told = combined([*read, log(Outcome.FAILED, "slow", beside="cut off")])
-    assert (told.outcome, told.reason) == (Outcome.FAILED, "odd; slow")
-    assert told.beside == "cut off; lost"
+    found = combined([*read, log(Outcome.FAILED, "slow", beside="cut off")])
+    assert (found.outcome, found.reason) == (Outcome.FAILED, "odd; slow")
+    assert found.beside == "cut off; lost"
 
 
-def test_nothing_is_beside_what_did_not_fail():
+def test_items_that_did_not_fail_have_no_error_beside_them():
     assert combined([log(Outcome.ERROR, "lost"), log(Outcome.NOT_RUN, "no")]).beside == ""

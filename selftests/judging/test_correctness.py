@@ -47,7 +47,7 @@ def test_a_size_without_a_count_is_no_proof(samples):
         judge_correct(run(*samples))
 
 
-def test_only_a_passed_count_says_that_results_are_right():
+def test_only_a_passed_count_shows_right_results():
     right = judge_correct(run(sample("busbw", 8), sample(CORRUPTION, 8)))
     for metric in ("busbw", "zebra"):
         assert not has_right_results(item("a", judgements=(replace(right, metric=metric),)))
@@ -58,7 +58,7 @@ def test_only_a_passed_count_says_that_results_are_right():
     assert not has_right_results(item("a", judgements=()))
 
 
-def test_a_wrong_result_fails_and_says_what_was_found():
+def test_a_wrong_result_fails_and_is_reported():
     error = DataCorrupted("3 wrong values at 8 B", where="n1", remedy="ask the vendor")
     found = judge_corruption(error)
     assert (found.metric, found.outcome) == (CORRUPTION, Outcome.FAILED)
@@ -67,7 +67,7 @@ def test_a_wrong_result_fails_and_says_what_was_found():
     assert found.basis.startswith("derived: ")
 
 
-def test_which_tools_check_results():
+def test_the_tools_that_check_results_are_known():
     assert checks_results("ccl-tests")
     assert checks_results("mpi-bench")
     assert checks_results("gemm-bench")

@@ -41,7 +41,7 @@ def is_certain(found) -> bool:
 # --- spread ---
 
 
-def test_known_values():
+def test_spreads_of_known_samples_are_exact():
     found = spread([10, 20, 30, 40])
     assert (found.n, found.mean, found.median) == (4, 25, 25)
     assert found.cv == pytest.approx(12.909944 / 25)
@@ -65,7 +65,7 @@ def test_no_sample_has_no_spread():
 
 @pytest.mark.parametrize("ask", [spread, drift, two_groups])
 @pytest.mark.parametrize("value", NOT_MEASURED)
-def test_what_cannot_have_been_measured_is_refused(ask, value):
+def test_impossible_samples_are_refused(ask, value):
     with pytest.raises(Implausible, match="must be finite and above 0"):
         ask([1.0, 2.0, value, 3.0, 4.0])
 

@@ -24,7 +24,7 @@ def test_two_samples_have_a_deviation():
     assert spread([90.0, 110.0]).cv == pytest.approx(math.sqrt(200) / 100)
 
 
-def test_the_first_impossible_sample_is_told():
+def test_the_first_impossible_sample_is_named():
     with pytest.raises(Implausible, match="a sample is -2; samples"):
         spread([1.0, -2.0, -3.0])
 
@@ -54,7 +54,7 @@ def test_above_400_samples_stretches_of_equal_length_are_compared(count, points)
 # --- two groups ---
 
 
-def test_what_one_group_may_leave_unexplained_is_that_of_the_next_smaller_simulated_number():
+def test_the_unexplained_share_is_that_of_the_next_smaller_simulated_number():
     """The values of ``testing/dispersion_nulls.py``."""
     simulated = {
         (4,): 2.5e-5, (5,): 3e-4, (6,): 0.0011, (7,): 0.0018, (8, 9): 0.0028, (10, 13): 0.0056,

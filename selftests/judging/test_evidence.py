@@ -56,7 +56,7 @@ def test_warnings_do_not_refuse():
         ("size-skipped", MetricMissing),
     ],
 )
-def test_what_a_tool_complains_of_becomes_a_typed_error(kind, error):
+def test_a_message_of_a_tool_becomes_a_typed_error(kind, error):
     with pytest.raises(error) as caught:
         refuse_failure([transcript()], [read(problem(kind))])
     assert type(caught.value) is error
@@ -74,7 +74,7 @@ def test_exit_codes_become_typed_errors(code, error):
     assert "last words" in str(caught.value)
 
 
-def test_a_command_that_failed_without_a_word_says_so():
+def test_a_command_that_failed_without_output_is_reported_as_such():
     with pytest.raises(ToolFailed, match="printed nothing"):
         refuse_failure([transcript(exit_code=1, stdout="")], [read()])
 
@@ -87,7 +87,7 @@ def test_a_command_that_failed_without_a_word_says_so():
         ("output-too-large", ToolFailed),
     ],
 )
-def test_a_command_that_was_cut_off_comes_before_what_it_printed(kind, error):
+def test_the_cut_off_of_a_command_comes_before_errors_in_its_output(kind, error):
     cut = transcript(exit_code=None, error=kind)
     with pytest.raises(error) as caught:
         refuse_failure([cut], [read(problem("truncated"))])
@@ -95,13 +95,13 @@ def test_a_command_that_was_cut_off_comes_before_what_it_printed(kind, error):
     assert "1.5 s" in caught.value.what
 
 
-def test_the_tool_s_own_words_come_before_its_exit_code():
+def test_the_tool_s_own_error_comes_before_its_exit_code():
     with pytest.raises(Unparsable):
         refuse_failure([transcript(exit_code=1)], [read(problem("truncated"))])
 
 
 @pytest.mark.parametrize("kind", ["data-corruption", "out-of-bounds"])
-def test_wrong_results_come_before_the_launcher_s_word_that_a_rank_died(kind):
+def test_wrong_results_come_before_the_launcher_s_message_of_a_dead_rank(kind):
     found = read(problem("rank-died"), problem(kind))
     with pytest.raises(DataCorrupted):
         refuse_failure([transcript(exit_code=1)], [found])

@@ -60,7 +60,7 @@ def test_a_node_that_was_not_surveyed_is_an_error():
         judged(at("kernel"), "equals", "6.1", nodes=(other("n2"),))
 
 
-def test_why_a_node_could_not_be_surveyed_is_the_error():
+def test_the_reason_of_a_missing_survey_is_the_error():
     lost = NodeUnreachable("no route", where="n1")
     with pytest.raises(NodeUnreachable, match="no route"):
         judged(at("kernel"), "equals", "6.1", nodes=(lost,))
@@ -84,7 +84,7 @@ def test_one_path_gives_a_value_and_several_a_list():
     assert value_at(N1, at()) == []
 
 
-def test_a_device_that_is_not_there_is_what_stands_for_it():
+def test_a_missing_device_is_an_error_or_the_value_that_stands_for_it():
     here, gone = (at(f"nics.{nic}.pci_address", absent="absent") for nic in ("mlx5_0", "mlx5_7"))
     assert value_at(N1, here) == "0000:08:00.0"
     assert value_at(N1, gone) == "absent"
@@ -96,7 +96,7 @@ def test_a_device_that_is_not_there_is_what_stands_for_it():
 # --- as declared ---
 
 
-def test_as_declared_is_what_the_hardware_section_says():
+def test_as_declared_is_the_value_of_the_hardware_section():
     firmware = at("nics.mlx5_0.hca_type", declared="nics.mlx5_0.model")
     assert outcome(firmware, "as_declared") is PASSED
     assert outcome(replace(firmware, paths=("nics.mlx5_9.hca_type",)), "as_declared") is FAILED
@@ -115,7 +115,7 @@ def test_a_pcie_link_must_carry_the_rate_or_what_the_declared_slot_can():
         judged(at("nics.mlx5_9.firmware"), "carries_rate", True)
 
 
-def test_what_the_file_does_not_declare_is_an_error():
+def test_a_value_that_the_file_does_not_declare_is_an_error():
     with pytest.raises(FactMissing, match="metax-c500: the platform file declares no gpus"):
         judged(at("kernel", declared="gpus.colour"), "as_declared")
 
@@ -164,7 +164,7 @@ def test_a_declared_value_is_found_by_name_or_number(path, value):
         "affinity.0.mlx5_7", "gpus.²",
     ],
 )  # fmt: skip
-def test_what_is_declared_nowhere_is_an_error_whatever_is_asked(path):
+def test_an_undeclared_path_is_an_error(path):
     with pytest.raises(FactMissing, match="declares no"):
         declared_at(PLATFORM, path)
 
@@ -208,7 +208,7 @@ def test_by_model_is_of_a_device_that_has_one(path):
         assert raised.value.where == "n1"
 
 
-def test_of_a_long_name_an_error_shows_the_beginning():
+def test_an_error_shows_the_beginning_of_a_long_name():
     device, model = "d" * 100, "m" * 100
     long = replace(
         N1, netdevs=(NetdevFacts(device),), nics=(replace(NICS[0], hca_type=model), *NICS[1:])
@@ -244,7 +244,7 @@ def test_alike_is_as_most_nodes_have_it():
     assert outcome(at("kernel"), "alike", nodes=(N1, other("n3", kernel="5.4"))) is FAILED
 
 
-def test_nodes_of_which_nothing_is_known_have_no_say():
+def test_nodes_with_unknown_facts_do_not_count():
     lost = NodeUnreachable("no route", where="n4")
     silent = (other("n2", kernel=None), other("n3", kernel=None), lost)
     assert outcome(at("kernel"), "alike", nodes=(*silent, N1)) is PASSED
@@ -274,7 +274,7 @@ def test_alike_among_a_model_counts_the_devices_of_all_nodes():
     assert outcome(one, "alike", "model", nodes=same) is PASSED
 
 
-def test_devices_of_another_model_or_without_the_fact_have_no_say():
+def test_devices_of_another_model_or_without_the_fact_do_not_count():
     lone = NicFacts("mlx5_0", firmware="28.1", hca_type="MT4129")
     kinds = ("MT4123", "MT4123", "MT5000", "MT5000")
     others = tuple(NicFacts(f"x{i}", firmware="2", hca_type=k) for i, k in enumerate(kinds))
@@ -298,7 +298,7 @@ def test_a_version_that_the_limits_were_measured_with_needs_no_declaration():
         assert outcome(at("kernel"), "alike", measured_with=known) is PASSED
 
 
-def test_a_version_that_nobody_declared_or_measured_is_an_error_that_says_what_to_do():
+def test_an_undeclared_and_unmeasured_version_is_an_error_with_a_remedy():
     long = "6" * 100
     with pytest.raises(VersionUndeclared) as raised:
         judged(

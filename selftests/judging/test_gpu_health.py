@@ -78,7 +78,7 @@ def test_one_thing_wrong_fails_its_expectation_and_no_other(recorded: str, name:
 
 
 @pytest.mark.parametrize("name", sorted({*OF_Q} - {"gpu_model"}))
-def test_what_the_tool_does_not_print_is_not_known(recorded: str, name: str) -> None:
+def test_values_that_the_tool_does_not_print_are_unknown(recorded: str, name: str) -> None:
     """Neither for one GPU nor for all: equal values on all GPUs do not prove health."""
     found = outcomes(_without(recorded, *SILENT[name]))
     assert found[name] == "not known"

@@ -45,7 +45,7 @@ def verdicts(counters, on=None):
     return judged(counters, on or platform())
 
 
-def test_counters_that_stand_still_pass_with_one_judgement_of_all_devices():
+def test_unchanged_counters_pass_with_one_judgement_of_all_devices():
     (one,), error = verdicts(node(reading()))
     assert (one.outcome, one.measured, one.limit) == (
         Outcome.PASSED, "none (8 devices, 0.50 h)", "none",
@@ -53,7 +53,7 @@ def test_counters_that_stand_still_pass_with_one_judgement_of_all_devices():
     assert error is None
 
 
-def test_growth_fails_at_its_nic_and_tells_by_how_much():
+def test_growth_fails_at_its_nic_with_its_amount():
     after = reading(mlx5_3={"out_of_sequence": 17, "packet_seq_err": 6})
     (one,), error = verdicts(node(after))
     assert error is None
@@ -87,13 +87,13 @@ def unread(counters, on=None):
     return error.what
 
 
-def test_a_counter_that_is_missing_is_an_error_also_where_the_others_stand_still():
+def test_a_missing_counter_is_an_error_even_if_the_others_do_not_grow():
     without = CounterReading("boot", {**reading().counts, "mlx5_3": {"out_of_sequence": 5}})
-    told = unread(node(without, without))
-    assert "no packet_seq_err, implied_nak_seq_err, local_ack_timeout_err of mlx5_3" in told
+    message = unread(node(without, without))
+    assert "no packet_seq_err, implied_nak_seq_err, local_ack_timeout_err of mlx5_3" in message
 
 
-def test_a_nic_without_any_counter_tells_why():
+def test_a_nic_without_any_counter_gives_the_reason():
     gone = replace(reading(mlx5_3=None), failures=("ports: the output is truncated",))
     assert "(ports: the output is truncated)" in unread(node(gone))
 
@@ -124,9 +124,9 @@ def test_a_nic_that_the_platform_declares_and_the_node_lacks_is_an_error():
     assert "of mlx5_7 was read" in unread(node(less, less))
 
 
-def test_a_counter_that_went_back_is_no_pass():
-    told = unread(node(reading(mlx5_3={"out_of_sequence": 0})))
-    assert "out_of_sequence of mlx5_3 went back from 5 to 0: it was reset" in told
+def test_a_counter_that_decreased_is_no_pass():
+    message = unread(node(reading(mlx5_3={"out_of_sequence": 0})))
+    assert "out_of_sequence of mlx5_3 went back from 5 to 0: it was reset" in message
 
 
 def test_a_counter_that_wrapped_is_no_pass():
@@ -151,8 +151,8 @@ def ports(value):
 
 def test_a_counter_at_its_highest_value_cannot_grow_and_is_no_pass():
     """Counters of a port stand still there (InfiniBand, PortCounters): 8 bits of link_downed."""
-    told = unread(node(ports(255), ports(255)), platform("port_errors"))
-    assert "link_downed of mlx5_2 stood at 255 before, its highest value" in told
+    message = unread(node(ports(255), ports(255)), platform("port_errors"))
+    assert "link_downed of mlx5_2 stood at 255 before, its highest value" in message
     assert verdicts(node(ports(254), ports(254)), platform("port_errors"))[0][0].outcome == "passed"
 
 
@@ -163,34 +163,34 @@ def test_a_failure_outranks_what_could_not_be_read():
     assert "went back" in str(error)
 
 
-def test_several_errors_are_counted_and_the_first_is_told():
+def test_several_errors_are_counted_and_the_first_is_reported():
     devices = ("mlx5_3", "mlx5_4", "mlx5_5")
     for number, more in ((1, ""), (2, "; and 1 more such error"), (3, "; and 2 more such errors")):
-        told = unread(node(reading(**dict.fromkeys(devices[:number]))))
-        assert "of mlx5_3 was read" in told
-        assert told.partition("was read")[2] == more
+        message = unread(node(reading(**dict.fromkeys(devices[:number]))))
+        assert "of mlx5_3 was read" in message
+        assert message.partition("was read")[2] == more
 
 
-def test_an_error_says_what_to_do():
+def test_an_error_has_a_remedy():
     _, error = verdicts(node(reading(mlx5_3=None, mlx5_4=None)))
     assert "railgauge docs telemetry" in error.remedy
     _, error = verdicts(node(ports(255), ports(255)), platform("port_errors"))
     assert "perfquery -R" in error.remedy
 
 
-def test_a_pass_tells_the_device_that_grew_most():
+def test_a_pass_names_the_device_that_grew_most():
     after = reading(mlx5_1={"out_of_sequence": 8}, mlx5_6={"out_of_sequence": 6})
     (one,), _ = verdicts(node(after), platform(ceiling=3))
     assert one.measured == "by 3 at mlx5_1 (8 devices, 0.50 h)"
     assert one.pointer == "/growth/rdma_retransmits"
 
 
-def test_a_failure_points_at_its_limit_and_tells_five_counters():
+def test_a_failure_points_at_its_limit_and_lists_five_counters():
     many = {f"rx_prio{i}_discards": 0 for i in range(7)}
     (one,), _ = roce("priority_discards", many, dict.fromkeys(many, 1))
     assert one.pointer == "/growth/priority_discards"
-    told = ", ".join(f"rx_prio{i}_discards by 1" for i in range(5))
-    assert one.reason.startswith(f"mlx5_0 of n1: {told} and 2 more in")
+    counters = ", ".join(f"rx_prio{i}_discards by 1" for i in range(5))
+    assert one.reason.startswith(f"mlx5_0 of n1: {counters} and 2 more in")
     assert one.measured == one.reason.removeprefix("mlx5_0 of n1: ")
 
 
@@ -202,14 +202,14 @@ def test_a_counter_that_was_reset_between_the_rounds_of_a_soak_is_no_pass(reset_
     first, *readings = [reading(mlx5_3={"out_of_sequence": count}) for count in counts]
     steps = [CountedStep(one, f"in round {number}") for number, one in enumerate(readings, 1)]
     span = CountedSpan(first, readings[-1], 3.0, "the soak", steps=steps)
-    told = unread(NodeCounters("n1", [span], NAMES), platform(ceiling=100))
-    assert f"went back from {counts[reset_in - 1]} to 2" in told
+    message = unread(NodeCounters("n1", [span], NAMES), platform(ceiling=100))
+    assert f"went back from {counts[reset_in - 1]} to 2" in message
 
 
 def test_growth_in_time_that_was_not_all_measured_is_an_error_and_no_failure():
     after = reading(mlx5_3={"out_of_sequence": 9})
-    told = unread(node(after, is_measured=False, when="an interrupted run"))
-    assert "out_of_sequence by 4 in 0.50 h of an interrupted run, of which only a part" in told
+    message = unread(node(after, is_measured=False, when="an interrupted run"))
+    assert "out_of_sequence by 4 in 0.50 h of an interrupted run, of which only a part" in message
     still = verdicts(node(reading(), is_measured=False))
     assert still[0][0].outcome is Outcome.PASSED
 
@@ -221,7 +221,7 @@ def test_each_span_has_the_limit_by_itself():
     assert one.reason.endswith("out_of_sequence by 3 in 1.00 h of an earlier run")
 
 
-def test_what_is_lost_is_told_and_accepted():
+def test_lost_time_is_reported_and_accepted():
     found, error = verdicts(replace(node(reading()), gap="what was counted in run-1 is lost"))
     assert [one.outcome for one in found] == [Outcome.PASSED, Outcome.MARGINAL]
     assert found[1].pointer == "/growth"

@@ -51,7 +51,7 @@ def odd(found):
     return {row.place: row.odd for row in inventory(found).odd}
 
 
-def test_what_is_alike_is_not_odd():
+def test_equal_parts_are_not_odd():
     assert odd(cluster()) == {}
     assert inventory(cluster()).lacking == ()
 
@@ -67,7 +67,7 @@ def test_what_is_alike_is_not_odd():
         ("uuid", "GPU-1-0", "the UUID is also that of n1 gpu0"),
     ],
 )
-def test_one_that_differs_is_marked(item, value, says):
+def test_a_part_that_differs_is_marked(item, value, says):
     found = odd(cluster(n2_gpu1=gpu(2, 1, **{item: value})))
     assert found["n2 gpu1"] == (says,)
     others = {"n1 gpu0"} if "is also" in says else set()
@@ -92,7 +92,7 @@ def test_two_ports_of_one_nic_have_one_serial_number():
     assert set(found) == {"n1 mlx5_0", "n1 mlx5_1"}
 
 
-def test_halves_are_both_marked():
+def test_two_equal_halves_are_both_marked():
     two = {
         name: facts
         for name, facts in cluster(n2_mlx5_0=nic(2, firmware="1")).items()
@@ -104,12 +104,12 @@ def test_halves_are_both_marked():
     }
 
 
-def test_a_node_without_facts_is_said_and_not_left_out():
+def test_a_node_without_facts_is_listed_as_such():
     found = {**cluster(), "n4": NoEvidence("no route to host")}
     assert inventory(found).lacking == (("n4", "the node was not surveyed: no route to host"),)
     lost = replace(cluster()["n1"], missing={"gpus": "nvidia-smi: command not found (exit 127)"})
-    told = inventory({"n1": lost}).lacking
-    assert told == (("n1", "gpus: nvidia-smi: command not found (exit 127)"),)
+    lacking_nodes = inventory({"n1": lost}).lacking
+    assert lacking_nodes == (("n1", "gpus: nvidia-smi: command not found (exit 127)"),)
 
 
 def test_the_csv_has_all_parts_and_starts_no_formula():
@@ -130,7 +130,7 @@ def differences(before, after):
     return [(one.place, one.kind, one.says) for one in changes(inventory(before), inventory(after))]
 
 
-def test_nothing_was_exchanged():
+def test_equal_inventories_have_no_changes():
     assert differences(cluster(), cluster()) == []
 
 
@@ -141,7 +141,7 @@ def test_another_serial_number_at_the_place_is_an_exchange():
     ]
 
 
-def test_two_parts_that_swapped_their_places():
+def test_two_parts_that_swapped_their_places_are_two_exchanges():
     after = cluster(
         n1_gpu0=gpu(1, 0, serial="16520", uuid="GPU-2-0"),
         n2_gpu0=gpu(2, 0, serial="16510", uuid="GPU-1-0"),
@@ -162,21 +162,21 @@ def test_a_uuid_decides_where_the_serial_number_cannot_be_read():
     ]
 
 
-def test_what_cannot_be_told_is_not_called_the_same():
+def test_parts_without_identifiers_are_not_called_the_same():
     after = cluster(n1_gpu0=gpu(1, 0, serial=None, uuid=None))
     ((place, kind, says),) = differences(cluster(), after)
     assert (place, kind) == ("n1 gpu0", "not known")
     assert "the second inventory has neither serial number nor UUID" in says
 
 
-def test_firmware_of_the_same_part_has_changed():
+def test_changed_firmware_of_the_same_part_is_a_change():
     after = cluster(n3_mlx5_0=nic(3, firmware="28.99"))
     assert differences(cluster(), after) == [
         ("n3 mlx5_0", "changed", f"firmware {FIRMWARE} -> 28.99")
     ]
 
 
-def test_parts_and_nodes_that_come_and_go():
+def test_added_and_removed_parts_and_nodes_are_listed():
     lost = cluster(n2_gpu1=None)
     assert differences(cluster(), lost) == [("n2 gpu1", "removed", "serial number 16521")]
     assert differences(lost, cluster()) == [("n2 gpu1", "added", "serial number 16521")]

@@ -34,13 +34,13 @@ def test_no_sample_is_no_evidence():
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_what_is_not_finite_is_not_judged(value):
+def test_values_that_are_not_finite_are_not_judged(value):
     with pytest.raises(Implausible, match="not a number"):
         judged(samples(200.0, value))
 
 
 @pytest.mark.parametrize("value", [0.0, -0.0, -200.0])
-def test_nothing_moved_is_not_a_measurement(value):
+def test_a_value_of_zero_is_not_a_measurement(value):
     with pytest.raises(Implausible, match="no data was moved"):
         judged(samples(value))
 
@@ -51,7 +51,7 @@ def test_an_unknown_or_foreign_unit_is_not_guessed(unit):
         judged([sample(200.0, unit)])
 
 
-def test_the_misnamed_unit_of_old_perftest_is_read_as_what_it_means():
+def test_the_misnamed_unit_of_old_perftest_has_its_true_meaning():
     """3700 'MB/s' are MiB/s: 31.04 Gb/s, not the 29.6 that would miss the limit."""
     old = replace(sample(3700.0, "MB/s"), unit_means="MiB/s")
     assert judged([old], limit(floor=31.0)).outcome is Outcome.PASSED
@@ -59,7 +59,7 @@ def test_the_misnamed_unit_of_old_perftest_is_read_as_what_it_means():
     assert with_plain_unit.outcome is Outcome.FAILED
 
 
-def test_a_limit_that_says_nothing_at_this_size_is_no_limit():
+def test_a_limit_without_a_value_at_this_size_is_no_limit():
     curve = Curve(((65536, 90.0), (1048576, 95.0)))
     with pytest.raises(MetricMissing, match="no limit"):
         judged(samples(200.0), limit(floor=curve))
@@ -174,7 +174,7 @@ def test_groups_alone_are_enough_to_fail_and_no_samples_are_dropped():
     assert judged(calm, dispersed(apart=0.05)).outcome is Outcome.PASSED
 
 
-def test_a_missed_floor_says_how_the_samples_lie_too():
+def test_a_missed_floor_also_reports_the_dispersion():
     values = (33.0, 33.1, 33.2, 390.0, 390.1, 390.2, 390.3, 33.3)
     result = judged(samples(*values), dispersed(apart=0.05))
     assert result.outcome is Outcome.FAILED
@@ -345,7 +345,7 @@ def test_another_sample_never_turns_a_failure_into_a_pass(values, more):
     st.lists(st.floats(allow_nan=True, allow_infinity=True), max_size=4),
     st.sampled_from([*BANDWIDTHS, "us", "parsecs"]),
 )
-def test_whatever_passes_was_finite_converted_and_within_both_bounds(values, unit):
+def test_every_pass_is_finite_converted_and_within_both_bounds(values, unit):
     try:
         result = judged([sample(value, unit) for value in values], physical=400.0)
     except NoEvidence:

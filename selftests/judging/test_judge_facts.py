@@ -52,7 +52,7 @@ PASSED, FAILED = Outcome.PASSED, Outcome.FAILED
         ("at_most", float("nan"), 0, FAILED),
     ],
 )
-def test_rules(rule, value, wanted, expected):
+def test_each_rule_passes_and_fails_its_values(rule, value, wanted, expected):
     assert outcome(rule, value, wanted) is expected
 
 
@@ -83,7 +83,7 @@ def test_a_missed_pcie_link_is_named_by_generation_width_and_rate():
     assert missed.reason == "pcie_link is PCIe 5.0 x8 (252.1 Gb/s), should be at least 400 Gb/s"
 
 
-def test_at_least_what_is_declared():
+def test_at_least_the_declared_value_passes():
     assert outcome("at_least", 8, "declared", declared=8) is PASSED
     assert outcome("at_least", 9, "declared", declared=8) is PASSED
     assert outcome("at_least", 7, "declared", declared=8) is FAILED
@@ -123,7 +123,7 @@ def test_at_most_one_value_is_the_majority_s(values):
 
 
 @pytest.mark.parametrize("value", ["28.36", "28.39"])
-def test_where_nodes_differ_also_those_that_are_as_most_say_so(value):
+def test_if_nodes_differ_those_of_the_majority_name_the_others(value):
     """Most nodes may have the wrong version: what passes names the others."""
     basis = Basis("derived", "made up")
     alike = Expectation("nic_firmware", "alike", "model", basis, "/expected/x")
@@ -134,15 +134,15 @@ def test_where_nodes_differ_also_those_that_are_as_most_say_so(value):
     assert judge_fact(alike, value, peers=[value] * 4).reason == ""
 
 
-@pytest.mark.parametrize(("kinds", "told"), [(4, "1, 2, 3, 4"), (6, "1, 2, 3, 4")])
-def test_of_many_other_values_the_first_four_are_told(kinds, told):
+@pytest.mark.parametrize(("kinds", "first"), [(4, "1, 2, 3, 4"), (6, "1, 2, 3, 4")])
+def test_of_many_other_values_the_first_four_are_listed(kinds, first):
     alike = Expectation("kernel", "alike", "nodes", Basis("derived", "made up"), "/expected/x")
     made = judge_fact(alike, "0", peers=[str(one) for one in range(kinds + 1)])
-    listed = "; ".join(f"{one} (1)" for one in told.split(", "))
+    listed = "; ".join(f"{one} (1)" for one in first.split(", "))
     assert made.reason == f"kernel is 0, which 1 of {kinds + 1} have; the others: {listed}"
 
 
-def test_the_reason_says_what_was_found_and_what_should_be():
+def test_the_reason_has_the_found_and_the_required_value():
     basis = Basis("000", "2.3: performance")
     expectation = Expectation("cpu_governor", "equals", ["performance"], basis, "/expected/x")
     result = judge_fact(expectation, ("powersave",))
@@ -158,13 +158,13 @@ def test_the_reason_says_what_was_found_and_what_should_be():
         *(((), "none"), (("a", "b"), "a, b"), (2.50, "2.5"), (True, "True")),
     ],
 )
-def test_a_value_is_told_in_words(value, text):
+def test_a_value_is_reported_in_words(value, text):
     expectation = Expectation("numa_cpus", "equals", "x", Basis("000", "2.3"), "/expected/x")
     made = judge_fact(expectation, value, peers=["y"])
     assert (made.measured, made.reason) == (text, f"numa_cpus is {text}, should be x")
 
 
-def test_of_a_list_that_must_contain_some_only_these_are_told():
+def test_only_the_required_members_of_a_list_are_reported():
     loaded = Expectation("modules", "contains", ["a", "b"], Basis("000", "2.3"), "/expected/x")
     made = judge_fact(loaded, ("x", "b", "y"))
     assert (made.measured, made.limit, made.outcome) == ("b", "with a, b", FAILED)

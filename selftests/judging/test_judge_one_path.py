@@ -76,24 +76,24 @@ def judge(railgauge, log):
 # --- a name chooses, and overrules nothing ---
 
 
-def test_four_ranks_are_no_node_of_eight_whatever_they_are_called(judge):
+def test_four_ranks_are_no_node_of_eight_under_any_name(judge):
     text = table(SWEEP, ranks=4, busbw=130.0)
-    code, said = judge(text, "--measurement", "node_all_reduce")
+    code, printed = judge(text, "--measurement", "node_all_reduce")
     assert code == 2
-    assert "not of node_all_reduce: it says ranks on a node 4, not 8" in said
+    assert "not of node_all_reduce: it says ranks on a node 4, not 8" in printed
 
 
-def test_nor_are_the_rows_of_four_ranks_alone(judge):
-    code, said = judge(rows(SWEEP, ranks=4, busbw=130.0), "--measurement", "node_all_reduce")
+def test_rows_of_four_ranks_alone_are_no_node_of_eight(judge):
+    code, printed = judge(rows(SWEEP, ranks=4, busbw=130.0), "--measurement", "node_all_reduce")
     assert code == 2
-    assert "ranks 4, not as many as whole nodes of 8 have" in said
+    assert "ranks 4, not as many as whole nodes of 8 have" in printed
 
 
 @pytest.mark.parametrize("ranks", [12, 9, 15])
 def test_a_node_and_a_half_is_no_node(judge, ranks):
-    code, said = judge(rows(SWEEP, ranks=ranks), "--measurement", "node_all_reduce")
+    code, printed = judge(rows(SWEEP, ranks=ranks), "--measurement", "node_all_reduce")
     assert code == 2
-    assert f"ranks {ranks}, not as many" in said
+    assert f"ranks {ranks}, not as many" in printed
 
 
 @pytest.mark.parametrize(
@@ -106,11 +106,11 @@ def test_a_node_and_a_half_is_no_node(judge, ranks):
         ("pair_all_reduce_one_gpu", ["a", "b"], 16, "ranks on a node 8, not 1"),
     ],
 )
-def test_an_output_of_other_nodes_is_not_taken(judge, name, hosts, ranks, says):
+def test_the_output_of_other_nodes_is_refused(judge, name, hosts, ranks, says):
     text = table(SWEEP, ranks=ranks, hosts=tuple(hosts))
-    code, said = judge(text, "--measurement", name)
+    code, printed = judge(text, "--measurement", name)
     assert code == 2
-    assert says in said
+    assert says in printed
 
 
 def mpi_bench(hosts):
@@ -128,15 +128,15 @@ def mpi_bench(hosts):
 
 
 @pytest.mark.parametrize(("hosts", "fits"), [("ab", "pair"), ("abc", "group")])
-def test_ranks_of_mpi_bench_are_held_against_the_measurement_too(judge, hosts, fits):
+def test_ranks_of_mpi_bench_are_compared_with_the_measurement_too(judge, hosts, fits):
     """The output identifies one measurement, and no name on the command line changes it."""
     of_tcp = {"tool": "mpi-bench", "platform": "tcp-lab"}
-    _, said = judge(mpi_bench(hosts), **of_tcp)
-    assert said["measurement"] == f"{fits}_all_reduce"
+    _, printed = judge(mpi_bench(hosts), **of_tcp)
+    assert printed["measurement"] == f"{fits}_all_reduce"
     other = {"pair": "group", "group": "pair"}[fits]
-    code, said = judge(mpi_bench(hosts), "--measurement", f"{other}_all_reduce", **of_tcp)
+    code, printed = judge(mpi_bench(hosts), "--measurement", f"{other}_all_reduce", **of_tcp)
     assert code == 2
-    assert f"ran on a {fits}, not {other}" in said
+    assert f"ran on a {fits}, not {other}" in printed
 
 
 @pytest.mark.parametrize(
@@ -163,16 +163,16 @@ def test_ranks_of_mpi_bench_are_held_against_the_measurement_too(judge, hosts, f
         ),
     ],
 )
-def test_a_gpu_s_log_is_none_of_host_memory_and_the_like(judge, text, name, says):
-    code, said = judge(text, "--measurement", name, tool="perftest")
+def test_the_log_of_gpu_memory_is_refused_for_host_memory(judge, text, name, says):
+    code, printed = judge(text, "--measurement", name, tool="perftest")
     assert code == 2
-    assert says in said
+    assert says in printed
 
 
 def test_a_name_of_another_tool_s_measurement_is_refused(judge):
-    code, said = judge(perftest(), "--measurement", "node_all_reduce", tool="perftest")
+    code, printed = judge(perftest(), "--measurement", "node_all_reduce", tool="perftest")
     assert code == 2
-    assert "has no measurement node_all_reduce of perftest" in said
+    assert "has no measurement node_all_reduce of perftest" in printed
 
 
 # --- what a run refuses, judge refuses ---
@@ -182,32 +182,32 @@ def test_a_node_with_a_rank_too_few_is_refused_as_in_a_run(judge):
     """Three nodes, where one of the 24 GPUs takes no part."""
     text = table(SWEEP, ranks=24, hosts=("a", "b", "c"))
     last = next(line for line in text.splitlines(True) if "Rank  23 " in line)
-    code, said = judge(text.replace(last, "").replace(rows(SWEEP, 24), rows(SWEEP, 23)))
-    assert (code, said["measurement"], said["judgements"]) == (10, "group_all_reduce", [])
-    assert "asked for 24 GPUs" in said["errors"][0]
-    assert "23 GPUs (8 on a, 8 on b, 7 on c)" in said["errors"][0]
+    code, printed = judge(text.replace(last, "").replace(rows(SWEEP, 24), rows(SWEEP, 23)))
+    assert (code, printed["measurement"], printed["judgements"]) == (10, "group_all_reduce", [])
+    assert "asked for 24 GPUs" in printed["errors"][0]
+    assert "23 GPUs (8 on a, 8 on b, 7 on c)" in printed["errors"][0]
 
 
 def test_wrong_results_reject_as_in_a_run(judge):
-    code, said = judge(table(SWEEP, wrong=3))
-    assert (code, said["verdict"]) == (1, "rejected")
-    assert [one["metric"] for one in said["judgements"]] == ["wrong"]
+    code, printed = judge(table(SWEEP, wrong=3))
+    assert (code, printed["verdict"]) == (1, "rejected")
+    assert [one["metric"] for one in printed["judgements"]] == ["wrong"]
 
 
 def test_a_torn_last_line_is_no_whole_output(judge):
     text = perftest()
     torn = text[: text.index("0.005845") + len("0.0058")]
-    code, said = judge(torn, tool="perftest")
+    code, printed = judge(torn, tool="perftest")
     assert code == 10
-    assert said["judgements"] == []
+    assert printed["judgements"] == []
 
 
-def test_what_an_output_cannot_say_is_named(judge):
-    _, said = judge(perftest(), tool="perftest")
-    assert [what.partition(":")[0] for what in said["not_judged"]] == ["traffic"]
+def test_checks_that_an_output_cannot_show_are_named(judge):
+    _, printed = judge(perftest(), tool="perftest")
+    assert [what.partition(":")[0] for what in printed["not_judged"]] == ["traffic"]
     hosts = ("a", "b")
-    _, said = judge(table(SWEEP, ranks=16, hosts=hosts), "--measurement", "pair_all_reduce")
-    assert [what.partition(":")[0] for what in said["not_judged"]] == ["traffic", "transport"]
+    _, printed = judge(table(SWEEP, ranks=16, hosts=hosts), "--measurement", "pair_all_reduce")
+    assert [what.partition(":")[0] for what in printed["not_judged"]] == ["traffic", "transport"]
 
 
 def test_a_transport_that_the_log_names_is_judged(judge):
@@ -216,16 +216,16 @@ def test_a_transport_that_the_log_names_is_judged(judge):
         for rank in range(2)
     )
     text = log + table(SWEEP, ranks=16, hosts=("a", "b"))
-    code, said = judge(text, "--measurement", "pair_all_reduce")
+    code, printed = judge(text, "--measurement", "pair_all_reduce")
     assert code == 1
-    (bad,) = [one for one in said["judgements"] if one["outcome"] == "failed"]
+    (bad,) = [one for one in printed["judgements"] if one["outcome"] == "failed"]
     assert bad["metric"] == "transport"
 
 
 def test_a_scan_of_a_subnet_is_judged_by_a_hostfile_alone(judge):
-    code, said = judge("sminfo: sm lid 1\n", "--measurement", "fabric_manager", tool="sminfo")
+    code, printed = judge("sminfo: sm lid 1\n", "--measurement", "fabric_manager", tool="sminfo")
     assert code == 2
-    assert "run the ladder with that hostfile" in said
+    assert "run the ladder with that hostfile" in printed
 
 
 # --- an average is one of certain sizes ---
@@ -233,32 +233,32 @@ def test_a_scan_of_a_subnet_is_judged_by_a_hostfile_alone(judge):
 
 def test_the_average_of_one_size_is_not_asked_against_the_floor_of_a_sweep(judge):
     """65.04 GB/s at 1 GiB alone, against a floor of 26.8 over 21 sizes: any run would pass."""
-    code, said = judge(table([GIB], busbw=100.0))
+    code, printed = judge(table([GIB], busbw=100.0))
     assert code == 0
-    assert [one["metric"] for one in said["judgements"]] == ["busbw"]
-    assert said["not_judged"] == ["avg_busbw: its limit was made for other message sizes"]
+    assert [one["metric"] for one in printed["judgements"]] == ["busbw"]
+    assert printed["not_judged"] == ["avg_busbw: its limit was made for other message sizes"]
 
 
 def test_where_it_is_asked_an_average_over_other_sizes_is_an_error(judge):
-    code, said = judge(table([GIB], busbw=100.0), "--level", "nightly")
+    code, printed = judge(table([GIB], busbw=100.0), "--level", "nightly")
     assert code == 10
-    assert "avg_busbw" not in {one["metric"] for one in said["judgements"]}
+    assert "avg_busbw" not in {one["metric"] for one in printed["judgements"]}
     assert any(
         "avg_busbw is printed over 1 size (1GiB), but its limit is for 21: 1KiB to 1GiB" in error
-        for error in said["errors"]
+        for error in printed["errors"]
     )
 
 
 @needs_transcripts
 @pytest.mark.parametrize("scope", ["1node-8gpu-healthy", "2node-16gpu-healthy"])
 def test_the_average_over_its_own_sweep_is_judged(judge, scope):
-    code, said = judge((TRANSCRIPTS / f"metax-mccl-allreduce-{scope}.txt").read_text())
-    (average,) = [one for one in said["judgements"] if one["metric"] == "avg_busbw"]
+    code, printed = judge((TRANSCRIPTS / f"metax-mccl-allreduce-{scope}.txt").read_text())
+    (average,) = [one for one in printed["judgements"] if one["metric"] == "avg_busbw"]
     assert (code, average["outcome"]) == (0, "passed")
 
 
 @pytest.mark.parametrize("name", thresholds.available(ROOT / "thresholds"))
-def test_every_average_of_the_platform_files_says_its_sizes_and_smoke_asks_none(name):
+def test_every_average_of_the_platform_files_has_its_sizes_and_smoke_asks_none(name):
     platform = thresholds.load(name, ROOT / "thresholds")
     for measurement in platform.measurements.values():
         for limit in measurement.limits:

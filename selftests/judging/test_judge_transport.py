@@ -25,7 +25,7 @@ def test_a_log_that_names_no_transport_proves_nothing(named):
         judged(named)
 
 
-def test_a_log_that_says_nothing_at_all_proves_nothing():
+def test_an_empty_log_proves_nothing():
     with pytest.raises(MetricMissing) as caught:
         judge_transport(log(("GDRDMA",), key="other"), WANTED)
     assert "INFO" in caught.value.remedy

@@ -70,8 +70,8 @@ def readings() -> set[str]:
     """All keys of ``gpu_software`` of any stack, known or with the reason why not."""
     found: set[str] = set()
     for vendor in ("nvidia", "amd", "metax"):
-        told = stack(vendor).parse({name: Section(name, "") for name in ("none",)})
-        found |= {path.partition(".")[2] for path in told.missing if "gpu_software." in path}
+        read = stack(vendor).parse({name: Section(name, "") for name in ("none",)})
+        found |= {path.partition(".")[2] for path in read.missing if "gpu_software." in path}
     return found
 
 
@@ -104,17 +104,17 @@ def test_every_fact_is_judged_or_is_identity() -> None:
     assert not judged - collected() - COUNTED.keys(), "a test asks for what nobody collects"
 
 
-def test_a_fact_that_is_noted_is_told() -> None:
+def test_a_fact_with_a_note_is_reported() -> None:
     text = (ROOT / "src/railgauge/diagnosis/notes.py").read_text(encoding="utf-8")
     assert "facts.irqs" in text
 
 
-def test_all_that_stacks_call_software_is_known_here() -> None:
+def test_all_software_keys_of_stacks_are_known() -> None:
     assert readings() == set(SOFTWARE)
 
 
 @pytest.mark.parametrize("name", thresholds.available(ROOT / "thresholds"))
-def test_every_platform_judges_each_fact_or_says_why_not(name: str) -> None:
+def test_every_platform_judges_each_fact_or_gives_the_reason(name: str) -> None:
     platform = thresholds.load(name, ROOT / "thresholds")
     nodes = ("n1",) if name == "localhost-gpu" else ("n1", "n2", "n3")
     level = plan.level(platform, cluster(*nodes), "nightly")

@@ -1,4 +1,4 @@
-"""Judgements on what a node's kernel logged: faults, notes, the moment, and what is not told."""
+"""Judgements on a node's kernel log: faults, notes, times, and lines that are not listed."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -68,7 +68,7 @@ def test_errors_of_no_known_kind_are_counted():
     )
 
 
-def test_what_is_worse_than_an_error_is_counted_too():
+def test_lines_worse_than_an_error_are_counted_too():
     whole, _ = of(window("ACPI: bad table", level=2, gap="lost"))
     assert whole.measured == "1 lines, 1 of them at level error or above"
 
@@ -86,7 +86,7 @@ def test_a_fault_fails_and_names_its_device():
     assert "Xid Catalog" in one.basis
 
 
-def test_a_note_is_told_and_fails_nothing():
+def test_a_note_is_reported_and_fails_nothing():
     (one,) = of(window(PROGRAMS_XID))
     assert (one.outcome, one.measured) == (Outcome.MARGINAL, "Xid 31 at gpu3, 1 line")
     assert "look at the program" in one.reason
@@ -161,13 +161,13 @@ def test_of_many_measurements_that_ran_three_are_named():
     assert "while a[n1], b[n1], c[n1] and 2 more ran" in one.reason
 
 
-def test_a_line_without_a_time_says_so():
+def test_a_line_without_a_time_is_reported_as_such():
     found = window(XID)
     (one,) = of(KernelWindow(found.records, {}, 0))
     assert (one.outcome, "at an unknown time" in one.reason) == (Outcome.FAILED, True)
 
 
-def test_what_ran_is_read_only_if_a_line_needs_it():
+def test_the_measurements_are_read_only_if_a_line_needs_them():
     def never():
         raise AssertionError
 
@@ -228,14 +228,14 @@ def test_a_line_before_the_survey_without_a_time_is_a_fault():
     assert one.outcome is Outcome.FAILED
 
 
-def test_a_gap_is_told_and_no_clean_pass():
+def test_a_gap_is_reported_and_no_clean_pass():
     (one,) = of(window("fine", gap="what was logged in run-1 is lost"))
     assert (one.outcome, one.reason) == (Outcome.MARGINAL, "what was logged in run-1 is lost")
     whole, fault = of(window(XID, gap="lost"))
     assert (whole.outcome, fault.outcome) == (Outcome.MARGINAL, Outcome.FAILED)
 
 
-def test_a_line_is_shown_without_what_a_terminal_obeys():
+def test_a_line_is_shown_without_control_characters():
     assert shown("a\x1b[2Jb") == "a?[2Jb"
     assert shown("x" * 600) == "x" * 500 + "…"
     assert shown("x" * 500) == "x" * 500

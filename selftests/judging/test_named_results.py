@@ -40,13 +40,13 @@ def test_a_test_beside_those_that_failed_on_one_gpu_of_several_fails():
     assert (found[1].limit, found[1].points_at) == ("passed", (("n1", "gpu1"),))
 
 
-def test_what_is_missing_is_missing_at_its_node():
+def test_a_missing_result_is_an_error_at_its_node():
     for results in ((), (memory("skip"), memory("skip", 1)), (memory(),)):
         _, errors = judged(*results)
         assert [(type(one), one.where) for one in errors] == [(MetricMissing, "n1")]
 
 
-def test_a_result_of_300_characters_is_told_in_full_and_a_longer_one_is_cut():
-    for length, told in ((299, "x" * 299), (300, "x" * 300), (301, "x" * 300 + "…")):
+def test_a_result_of_300_characters_is_shown_in_full_and_a_longer_one_is_cut():
+    for length, shown in ((299, "x" * 299), (300, "x" * 300), (301, "x" * 300 + "…")):
         found, _ = judged(memory(printed="x" * length), memory(gpu=1))
-        assert found[0].measured == told
+        assert found[0].measured == shown

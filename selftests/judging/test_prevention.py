@@ -43,7 +43,7 @@ def test_settings_versions_and_counters_of_errors_prevent_nothing(subject, outco
     assert prevents(fact(subject, outcome, FactMissing.kind)) is NONE
 
 
-def test_a_port_that_is_down_leaves_what_runs_inside_the_node():
+def test_a_port_that_is_down_prevents_nothing_inside_the_node():
     for subject in ("port_state", "nic_present", "netdev"):
         assert prevents(fact(subject)) is BETWEEN
     assert not BETWEEN.covers(1)
@@ -56,7 +56,7 @@ def test_a_missing_gpu_prevents_everything():
 
 
 @pytest.mark.parametrize("outcome", [Outcome.PASSED, Outcome.MARGINAL, Outcome.RECORD_ONLY])
-def test_what_did_not_go_wrong_prevents_nothing(outcome):
+def test_an_item_that_did_not_fail_prevents_nothing(outcome):
     assert prevents(fact("gpu_count", outcome)) is NONE
 
 
@@ -75,7 +75,7 @@ def test_a_slow_link_prevents_nothing():
         RankDied,
     ],
 )
-def test_what_did_not_run_prevents_it_at_its_place(error):
+def test_an_item_that_did_not_run_prevents_collectives_at_its_place(error):
     assert prevents(measured(("n1", "n2"), error.kind)) is BETWEEN
     assert prevents(measured(("n1",), error.kind)) is ALL
     assert prevents(measured((), error.kind)) is BETWEEN
@@ -99,7 +99,7 @@ def test_a_node_that_does_not_answer_prevents_everything(error):
 
 
 @pytest.mark.parametrize("error", [ToolMissing, Unparsable, MetricMissing])
-def test_another_program_that_is_missing_or_prints_rubbish_prevents_nothing(error):
+def test_another_missing_or_unreadable_program_prevents_nothing(error):
     assert prevents(measured(("n1", "n2"), error.kind)) is NONE
 
 

@@ -15,7 +15,7 @@ from railgauge.facts import NodeFacts
 from railgauge.judging import assess
 from railgauge.judging.judge import judge
 from railgauge.tools import declared_metric, tool
-from railgauge.tools.claims import SideOutput, ToolRequest
+from railgauge.tools.output_checks import SideOutput, ToolRequest
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def judged(platform, name, unit, value):
 @pytest.mark.parametrize(
     ("count", "outcome"), [(0, Outcome.PASSED), (100, Outcome.PASSED), (101, Outcome.FAILED)]
 )
-def test_no_trouble_is_the_best_count_of_it(platform, count, outcome):
+def test_a_count_of_zero_errors_is_the_best(platform, count, outcome):
     assert judged(platform, "retransmits", "count", count).outcome is outcome
 
 
@@ -61,11 +61,11 @@ def ran(measurement, **hosts):
     summary = {"nranks": sum(hosts.values()), "ranks": hosts}
     sides = (SideOutput("tcp01", "client", Parsed("mpi-bench", "1", (), summary)),)
     facts = {node: NodeFacts(node, hostname=node) for node in CASE.nodes}
-    claims = tool("mpi-bench").claims(ToolRequest(CASE, measurement, PLATFORM, facts), sides)
-    return [str(claim) for claim in claims if not claim.agrees]
+    checks = tool("mpi-bench").output_checks(ToolRequest(CASE, measurement, PLATFORM, facts), sides)
+    return [str(check) for check in checks if not check.agrees]
 
 
-def test_ranks_are_those_that_were_asked_for():
+def test_the_requested_ranks_agree():
     assert ran(MEASUREMENT, tcp01=1, tcp02=1) == []
     assert ran(DEFAULT, tcp01=1, tcp02=1) == []
 
@@ -77,7 +77,7 @@ def test_other_ranks_are_no_evidence(hosts):
     assert f"{sum(hosts.values())} ranks (" in found[0]
 
 
-def test_without_a_word_there_is_one_rank_on_each_node():
+def test_by_default_there_is_one_rank_on_each_node():
     (found,) = ran(DEFAULT, tcp01=2, tcp02=2)
     assert "asked for 2 ranks (1 on each of 2 nodes)" in found
 
@@ -111,12 +111,12 @@ def read(text):
     return assess.read(PLATFORM, CASE, CaseResult(((transcript,),)), facts)
 
 
-def test_an_output_that_says_what_was_asked_for():
+def test_an_output_of_the_request_agrees():
     assert read(OUTPUT).runs[0].not_shown == ()
 
 
-@pytest.mark.parametrize("said", LIES)
-def test_an_output_that_says_something_else(said):
-    by, says = LIES[said]
-    with pytest.raises(OtherThanAsked, match=re.escape(says)):
-        read(OUTPUT.replace(said, by))
+@pytest.mark.parametrize("line", LIES)
+def test_an_output_of_another_request_is_refused(line):
+    by, message = LIES[line]
+    with pytest.raises(OtherThanAsked, match=re.escape(message)):
+        read(OUTPUT.replace(line, by))

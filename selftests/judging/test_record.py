@@ -48,11 +48,11 @@ LOST = FactMissing("was not surveyed", where="n1", remedy="run the survey")
 )
 def test_an_item_is_settled_by_the_worst_that_is_known(judgements, error, outcome, reason):
     begun = item("a", Outcome.BLOCKED, by_evidence=False)
-    said = settled(begun, judgements, error)
-    assert (said.outcome, said.judgements, said.by_evidence) == (outcome, tuple(judgements), True)
-    assert said.reason.startswith(reason)
-    assert bool(said.reason) is bool(reason)
-    assert (said.error_kind == "fact-missing") is (outcome is Outcome.ERROR and error is not None)
+    made = settled(begun, judgements, error)
+    assert (made.outcome, made.judgements, made.by_evidence) == (outcome, tuple(judgements), True)
+    assert made.reason.startswith(reason)
+    assert bool(made.reason) is bool(reason)
+    assert (made.error_kind == "fact-missing") is (outcome is Outcome.ERROR and error is not None)
 
 
 def test_what_could_not_be_judged_of_a_failed_item_is_kept_beside_its_reason():
@@ -67,13 +67,13 @@ def test_only_a_value_that_met_a_limit_is_asserted(outcome):
     assert item("a", outcome).asserted is compared
 
 
-def test_an_error_says_where_of_which_kind_and_what_to_do():
-    said = with_error(item("a"), LOST)
-    assert (said.outcome, said.reason) == (Outcome.ERROR, "n1: was not surveyed")
-    assert (said.error_kind, said.error_where, said.remedy) == (
+def test_an_error_has_its_place_kind_and_remedy():
+    made = with_error(item("a"), LOST)
+    assert (made.outcome, made.reason) == (Outcome.ERROR, "n1: was not surveyed")
+    assert (made.error_kind, made.error_where, made.remedy) == (
         "fact-missing", "n1", "run the survey",
     )  # fmt: skip
-    assert not said.by_evidence
+    assert not made.by_evidence
     assert with_error(item("a"), NoEvidence("nothing")).reason == "nothing"
 
 
@@ -87,7 +87,7 @@ def test_a_blank_item_keeps_what_it_is_about_and_nothing_that_was_found():
         )  # fmt: skip
 
 
-def test_a_record_claims_nothing_that_nobody_said():
+def test_a_record_has_no_defaults_that_look_like_results():
     bare = ItemRecord("a", 0, "memlock", "A title", Outcome.PASSED)
     assert not bare.by_evidence
     assert bare.duration_s == 0
@@ -128,7 +128,7 @@ def test_a_line_of_measurements_has_the_item_the_values_and_the_limit():
     }  # fmt: skip
 
 
-def test_what_is_no_record_is_refused_and_its_place_is_told():
+def test_invalid_records_are_refused_with_their_place():
     plain = item("a").to_json()
     with pytest.raises(BadInput, match=r"records\.jsonl line 3"):
         record.from_json({**plain, "outcome": "fine"}, "records.jsonl line 3")

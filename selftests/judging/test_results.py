@@ -41,18 +41,18 @@ def ids(count=8):
     return row("GPU Device IDs Detected", ",".join(["2335"] * count))
 
 
-def level(*names, count=8, **said):
-    """A table of these tests; ``said`` has the results other than ``Pass``, ``_`` for blanks."""
+def level(*names, count=8, **others):
+    """A table of these tests; ``others`` has the results other than ``Pass``, ``_`` for blanks."""
     tests = {name: ALL if name in HARDWARE else "Pass" for name in names}
-    tests |= {name.replace("_", " "): value for name, value in said.items()}
+    tests |= {name.replace("_", " "): value for name, value in others.items()}
     rows = [
         row(name, value) if "|" not in value else value for name, value in tests.items() if value
     ]
     return f"{HEAD}{row('DCGM Version', '3.3.9')}{ids(count)}{''.join(rows)}{RULE}"
 
 
-def full(**said):
-    return level(*DEPLOYMENT, *HARDWARE, **said)
+def full(**others):
+    return level(*DEPLOYMENT, *HARDWARE, **others)
 
 
 def asked(text, name=FULL, code=0, stderr=""):
@@ -103,9 +103,9 @@ def newer(**wrong):
         row("GPU Device IDs Detected", "2335, " * 7 + "2335"),
     ]
     for name in DCGM_4:
-        said = {gpu: wrong.get(name, {}).get(gpu, "Pass") for gpu in range(8)}
-        whole = "Pass" if set(said.values()) <= {"Pass", None} else "Fail"
-        lines += [row(name, whole), *(row("", f"GPU{g}: {s}") for g, s in said.items() if s)]
+        results = {gpu: wrong.get(name, {}).get(gpu, "Pass") for gpu in range(8)}
+        whole = "Pass" if set(results.values()) <= {"Pass", None} else "Fail"
+        lines += [row(name, whole), *(row("", f"GPU{g}: {s}") for g, s in results.items() if s)]
     return "".join([*lines, RULE])
 
 
@@ -137,10 +137,10 @@ def test_a_gpu_that_fails_beneath_those_that_pass_is_seen_and_named():
     assert len(found.judgements) == len(DEPLOYMENT) + len(HARDWARE)
 
 
-@pytest.mark.parametrize("said", ["Fail", "Fail - All", "Warn", "Warn - GPUs: 0, 3"])
-def test_a_failure_and_a_warning_are_no_pass(said):
-    (wrong,) = failed(asked(full(Targeted_Power=said), code=226)).values()
-    assert (wrong.metric, wrong.measured) == ("Targeted Power", said)
+@pytest.mark.parametrize("result", ["Fail", "Fail - All", "Warn", "Warn - GPUs: 0, 3"])
+def test_a_failure_and_a_warning_are_no_pass(result):
+    (wrong,) = failed(asked(full(Targeted_Power=result), code=226)).values()
+    assert (wrong.metric, wrong.measured) == ("Targeted Power", result)
     assert str(H200.measurements[FULL].results.basis) == wrong.basis
 
 
@@ -158,7 +158,7 @@ def test_a_recorded_failure_is_one():
     assert {"PCIe", "Memory Bandwidth"} <= skipped
 
 
-# --- what cannot be told ---
+# --- what cannot be decided ---
 
 
 @pytest.mark.parametrize("name", ["Memtest", "GPU Memory", "Inforom"])
@@ -168,9 +168,9 @@ def test_a_test_that_was_not_printed_is_an_error(name):
     assert f"no result for {name}" in str(error)
 
 
-@pytest.mark.parametrize("said", ["Skip - All", "Not Run", "Skip - GPUs: 0, 1"])
-def test_a_test_that_was_skipped_is_an_error(said):
-    error = only_error(asked(full(Diagnostic=said)))
+@pytest.mark.parametrize("result", ["Skip - All", "Not Run", "Skip - GPUs: 0, 1"])
+def test_a_test_that_was_skipped_is_an_error(result):
+    error = only_error(asked(full(Diagnostic=result)))
     assert (type(error), "Diagnostic was not run" in str(error)) == (MetricMissing, True)
 
 
@@ -195,7 +195,7 @@ def test_another_run_level_than_asked_for_is_an_error(names, run):
 
 
 @pytest.mark.parametrize("count", [1, 7, 9])
-def test_all_of_fewer_gpus_are_not_all(count):
+def test_a_pass_of_all_of_fewer_gpus_is_no_pass(count):
     error = only_error(asked(level(*DEPLOYMENT, count=count), QUICK))
     assert f"GPUs: asked for 8, the tool says {count}" in str(error)
 
@@ -215,11 +215,11 @@ def test_an_output_that_is_cut_off_or_none_is_an_error(text, kind):
     assert type(only_error(asked(text))) is kind
 
 
-def test_a_program_that_is_not_there_is_an_error_that_says_so():
-    for said in ("sh: 1: dcgmi: not found\n", "env: 'dcgmi': No such file or directory\n"):
-        assert type(only_error(asked("", code=127, stderr=said))) is ToolMissing
-    said = "env: 'run-health-checks.sh': No such file or directory\n"
-    assert type(only_error(asked("", CHECKS, 127, said))) is ToolMissing
+def test_a_missing_program_is_an_error_that_names_it():
+    for message in ("sh: 1: dcgmi: not found\n", "env: 'dcgmi': No such file or directory\n"):
+        assert type(only_error(asked("", code=127, stderr=message))) is ToolMissing
+    message = "env: 'run-health-checks.sh': No such file or directory\n"
+    assert type(only_error(asked("", CHECKS, 127, message))) is ToolMissing
 
 
 def test_a_table_of_passes_that_ended_badly_is_no_pass():
@@ -251,7 +251,7 @@ def test_a_check_that_is_not_among_them_is_an_error(name):
     assert f"no result for {name}" in str(error)
 
 
-def test_a_check_that_failed_fails_and_its_fault_code_is_told():
+def test_a_failed_check_fails_with_its_fault_code():
     line = "ERROR:  nhc:  Health check failed:  {}: Topology failed. FaultCode: NHC2007\n"
     found = asked(line.format("check_hw_topology"), CHECKS, code=1)
     (wrong,) = failed(found).values()
@@ -263,13 +263,13 @@ def test_a_check_that_failed_fails_and_its_fault_code_is_told():
     assert set(failed(nameless)) == {"unnamed check"}
 
 
-def test_a_figure_below_what_the_document_prints_fails(capsys, tmp_path):
+def test_a_value_below_that_of_the_document_fails(capsys, tmp_path):
     text = checks(*NAMES).replace("482.559", "440.000")
     (tmp_path / "log").write_text(text, encoding="utf-8")
     words = ["judge", "--root", ROOT, "--platform", "h200", "--tool", "azure-nhc", "--json"]
     assert main([str(word) for word in (*words, tmp_path / "log")]) == 1
-    said = json.loads(capsys.readouterr().out)
-    assert [one["metric"] for one in said["judgements"] if one["outcome"] == "failed"] == [
+    printed = json.loads(capsys.readouterr().out)
+    assert [one["metric"] for one in printed["judgements"] if one["outcome"] == "failed"] == [
         "check_nccl_allreduce"
     ]
 
@@ -317,7 +317,7 @@ def test_a_wrong_option_is_refused_before_anything_is_touched():
         )  # fmt: skip
 
 
-def test_where_the_programs_lie_is_said_in_the_hostfile():
+def test_the_hostfile_gives_the_places_of_the_programs():
     of = cluster("n1", tools={"dcgmi": "/opt/dcgm", "azure-nhc": "/root/azurehpc-health-checks"})
     found = {
         name: plan.commands(Case(name, ("n1",), None, ()), H200, of, 1)[0].argv[0]

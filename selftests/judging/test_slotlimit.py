@@ -49,6 +49,6 @@ def test_a_slot_that_is_not_known_gives_no_verdict(found, placement):
         in_its_slot(SHARE, "n1", placement, found)
 
 
-def test_a_node_that_did_not_answer_says_why():
+def test_a_node_that_did_not_answer_gives_the_reason():
     with pytest.raises(NoEvidence, match="no way"):
         in_its_slot(SHARE, "n1", "gpu0", {"n1": NodeUnreachable("no way", where="n1")})

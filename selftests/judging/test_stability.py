@@ -39,7 +39,7 @@ def test_all_planned_rows_leave_no_doubt():
     assert doubt(read(20), read(20)) is None
 
 
-def test_one_row_over_many_iterations_says_so_and_how_to_do_better():
+def test_one_row_over_many_iterations_gives_the_doubt_and_a_remedy():
     found = doubt(read(1, iterations=1000))
     assert isinstance(found, StabilityUnproven)
     assert found.kind == "stability-unproven"
@@ -54,11 +54,11 @@ def test_one_short_run_of_several_is_enough_for_doubt():
     assert "19 of 20 planned rows, each over 1 iteration, cannot show" in str(found)
 
 
-def test_without_a_header_nobody_knows_over_how_many_iterations():
+def test_without_a_header_the_number_of_iterations_is_unknown():
     assert "one row cannot show whether" in str(doubt(read(1)))
 
 
-def test_of_an_output_that_nobody_planned_two_rows_are_enough():
+def test_two_rows_are_enough_in_an_unplanned_output():
     assert doubt(read(2), is_planned=False) is None
     assert doubt(read(1), is_planned=False) is not None
 
@@ -114,8 +114,8 @@ def test_a_run_must_print_all_the_rows_that_it_planned(tmp_path, rows, is_proof)
     platform = thresholds.load("h200", ROOT / "thresholds")
     measurement = platform.measurements["pair_all_reduce"]
     case = Case(measurement.name, ("node0", "node1"), None, (SIZE,))
-    said = tool("ccl-tests").parse(printed(tmp_path, 390.0, rows, 1).read_text())
-    found = assess.limits(platform, assess.Measured(case, measurement, (said,), ()), SIZE)
+    parsed = tool("ccl-tests").parse(printed(tmp_path, 390.0, rows, 1).read_text())
+    found = assess.limits(platform, assess.Measured(case, measurement, (parsed,), ()), SIZE)
     assert [error.kind for error in found.errors] == ([] if is_proof else ["stability-unproven"])
     assert [one.outcome for one in found.judgements] == ([Outcome.PASSED] if is_proof else [])
 
@@ -127,9 +127,9 @@ def judged(capsys, path):
 
 
 def test_a_steady_mean_of_170_misses_its_floor_and_proves_nothing(capsys, tmp_path):
-    code, said = judged(capsys, printed(tmp_path, 170.0))
-    assert (code, said["measurement"]) == (1, "pair_all_reduce")
-    (only,) = said["judgements"]
+    code, answer = judged(capsys, printed(tmp_path, 170.0))
+    assert (code, answer["measurement"]) == (1, "pair_all_reduce")
+    (only,) = answer["judgements"]
     assert only["outcome"] == "failed"
     assert "170.00 GB/s (worst of 2) at 8GiB, limit >= 369.10 GB/s" in only["reason"]
     assert "one row over 1000 iterations cannot show" in only["reason"]
@@ -137,18 +137,18 @@ def test_a_steady_mean_of_170_misses_its_floor_and_proves_nothing(capsys, tmp_pa
 
 
 def test_a_good_mean_over_many_iterations_is_no_proof(capsys, tmp_path):
-    code, said = judged(capsys, printed(tmp_path, 390.0))
-    assert (code, said["verdict"]) == (10, "incomplete")
-    assert said["judgements"] == []
-    assert len(said["errors"]) == 1
+    code, answer = judged(capsys, printed(tmp_path, 390.0))
+    assert (code, answer["verdict"]) == (10, "incomplete")
+    assert answer["judgements"] == []
+    assert len(answer["errors"]) == 1
 
 
 def test_single_iterations_that_are_alike_pass(capsys, tmp_path):
-    code, said = judged(capsys, printed(tmp_path, 390.0, rows=20, iterations=1))
-    assert (code, said["errors"]) == (0, [])
+    code, answer = judged(capsys, printed(tmp_path, 390.0, rows=20, iterations=1))
+    assert (code, answer["errors"]) == (0, [])
 
 
-def test_the_text_says_it_too(capsys, tmp_path):
+def test_the_text_reports_it_too(capsys, tmp_path):
     path = printed(tmp_path, 170.0)
     words = ["judge", "--root", ROOT, "--platform", "h200", "--tool", "ccl-tests", path]
     main([str(word) for word in words])

@@ -13,7 +13,7 @@ GONE = NodeUnreachable("no route", where="n4")
 
 
 @pytest.mark.parametrize(
-    ("found", "transport", "said"),
+    ("found", "transport", "stamped"),
     [
         ((REAL, REAL), "ssh", "hardware"),
         ((REAL, SILENT, GONE), "ssh", "hardware"),
@@ -24,12 +24,12 @@ GONE = NodeUnreachable("no route", where="n4")
         ((), "lab", "simulated"),
     ],
 )
-def test_the_nodes_decide_whatever_led_to_them(found, transport, said):
-    assert stamp.of_nodes(found, transport) == said
+def test_the_nodes_decide_whatever_the_transport(found, transport, stamped):
+    assert stamp.of_nodes(found, transport) == stamped
 
 
 @pytest.mark.parametrize(
-    ("said", "found", "why"),
+    ("stamped", "found", "why"),
     [
         ("hardware", (REAL, GONE), ""),
         ("hardware", (REAL, PLAYED), "claims hardware evidence, but by the facts of its nodes it"),
@@ -40,6 +40,6 @@ def test_the_nodes_decide_whatever_led_to_them(found, transport, said):
         ("gold", (REAL,), "claims gold evidence, which is not a known kind"),
     ],
 )
-def test_what_a_run_says_is_held_against_its_nodes(said, found, why):
-    assert stamp.contradiction(said, found, "ssh").startswith(why)
-    assert bool(stamp.contradiction(said, found, "ssh")) == bool(why)
+def test_the_stamp_of_a_run_is_compared_with_its_nodes(stamped, found, why):
+    assert stamp.contradiction(stamped, found, "ssh").startswith(why)
+    assert bool(stamp.contradiction(stamped, found, "ssh")) == bool(why)

@@ -3,7 +3,7 @@
 import pytest
 
 from railgauge.core.model import Outcome
-from railgauge.judging.suspicion import NodeOutcomes
+from railgauge.judging.gates import NodeOutcomes
 
 FAILED, ERROR, PASSED = Outcome.FAILED, Outcome.ERROR, Outcome.PASSED
 
@@ -31,7 +31,7 @@ def test_a_node_that_was_fine_with_another_partner_is_under_no_suspicion(outcome
     assert suspicious("b", (slow, outcome)) == [slow[0]]
 
 
-def test_a_node_that_fails_with_each_partner_is():
+def test_a_node_that_fails_with_each_partner_is_under_suspicion():
     wrong = [rdma("a", "b"), rdma("b", "c")]
     assert suspicious("b", *((one, FAILED) for one in wrong)) == [one for one, _ in wrong]
 
@@ -46,7 +46,7 @@ def test_a_node_that_fails_with_each_partner_is():
     ],
     ids=["over another NIC", "in another test", "at another size", "the other way"],
 )
-def test_what_else_was_fine_clears_no_node(fine):
+def test_a_pass_of_another_test_clears_no_node(fine):
     slow = rdma("a", "b")
     assert suspicious("a", (slow, FAILED), (fine, PASSED)) == [slow[0]]
 
@@ -58,12 +58,12 @@ def test_a_partner_with_which_another_size_failed_clears_no_node():
 
 
 @pytest.mark.parametrize("outcome", [Outcome.BLOCKED, Outcome.NOT_RUN, Outcome.RECORD_ONLY])
-def test_what_shows_no_limit_reached_clears_no_node(outcome):
+def test_an_outcome_without_a_reached_limit_clears_no_node(outcome):
     slow = rdma("a", "b")
     assert suspicious("a", (slow, FAILED), (rdma("a", "c"), outcome)) == [slow[0]]
 
 
-def test_what_failed_on_the_node_alone_or_in_a_group_stays():
+def test_a_failure_on_the_node_alone_or_in_a_group_stays():
     alone = "tests/preflight/test_host.py::test_memlock[a]", ("a",)
     group = (
         "tests/collective/test_groups.py::test_collective[group_all_reduce-leaf-8GiB]",

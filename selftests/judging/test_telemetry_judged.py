@@ -52,7 +52,7 @@ def test_each_limit_is_one_judgement_if_all_gpus_keep_it():
     assert by_name["power"].pointer == "/telemetry/power"
 
 
-def test_a_throttled_gpu_fails_and_tells_when():
+def test_a_throttled_gpu_fails_with_the_time():
     text = output(200, row=hot_from(121, 180))
     run = (client(lasted_s=199.0), telemetry(text=text, duration_s=200.0))
     (one,) = [
@@ -69,13 +69,13 @@ def test_a_throttled_gpu_fails_and_tells_when():
 
 def begun_earlier(text, ahead_s, lasted_s):
     """A repeat that begins ``ahead_s`` after its sampler."""
-    said = telemetry(text=text, started_at="2026-11-23T11:58:00.500+00:00")
+    sampled = telemetry(text=text, started_at="2026-11-23T11:58:00.500+00:00")
     start = datetime(2026, 11, 23, 11, 58, 0, 500_000, timezone.utc) + timedelta(seconds=ahead_s)
-    return (replace(client(lasted_s=lasted_s), started_at=start.isoformat()), said)
+    return (replace(client(lasted_s=lasted_s), started_at=start.isoformat()), sampled)
 
 
 @pytest.mark.parametrize(("until_s", "fails"), [(99, False), (100, True), (101, True)])
-def test_what_a_gpu_did_before_the_measurement_is_not_its(until_s, fails):
+def test_samples_before_the_measurement_do_not_count(until_s, fails):
     """The sampler has watched the measurement before too; its last sample counts."""
     text = output(110, row=hot_from(0, until_s))
     run = begun_earlier(text, 100.0, 9.0)
@@ -91,12 +91,12 @@ def test_samples_of_the_measurement_before_are_no_evidence():
         watched("n1", TITLE, begun_earlier(output(60), 100.0, 1.0), H200, {BOOT})
 
 
-def test_throttling_that_lasts_to_the_end_says_so():
+def test_throttling_that_lasts_to_the_end_is_reported_as_such():
     (one,) = failed(output(5, row=hot_from(2)))
     assert one.reason.endswith("from 2 s to its end of case1")
 
 
-def test_each_spell_is_told_up_to_a_few():
+def test_the_first_spells_are_listed():
     (one,) = failed(*[output(3, row=hot_from(1, 2))] * 7)
     assert one.reason.count("of case") == 5
     assert one.reason.endswith("and 2 more")
@@ -106,11 +106,11 @@ def test_the_power_cap_is_no_fault():
     assert failed(output()) == []
 
 
-def test_an_unknown_reason_is_told_and_fails_nothing():
+def test_an_unknown_reason_is_reported_and_fails_nothing():
     judgements, _ = of(output(row=lambda gpu, _: nvidia(gpu, reasons="0x400" if gpu else "0x0")))
-    told = [j for j in judgements if j.outcome is Outcome.MARGINAL]
-    assert [j.measured for j in told] == [f"gpu{gpu}: 0x400" for gpu in range(1, 8)]
-    assert "does not know" in told[0].reason
+    notes = [j for j in judgements if j.outcome is Outcome.MARGINAL]
+    assert [j.measured for j in notes] == [f"gpu{gpu}: 0x400" for gpu in range(1, 8)]
+    assert "does not know" in notes[0].reason
 
 
 def test_the_clock_is_judged_under_load_only():
@@ -315,7 +315,7 @@ def test_a_case_without_samples_has_no_columns():
     assert columns(((client(), telemetry(text="garbage\n")),)) == ""
 
 
-def test_what_a_gpu_does_not_tell_is_unknown_in_the_columns():
+def test_values_that_a_gpu_does_not_report_are_empty_in_the_columns():
     text = output(1, 1, lambda gpu, _: nvidia(gpu, reasons="[N/A]", mhz="[N/A]"))
     assert (
         columns(((client(), telemetry(text=text)),))

@@ -1,4 +1,4 @@
-"""What the GPUs did, compared with each limit: which sample decides, and what is told of it."""
+"""What the GPUs did, compared with each limit: which sample decides, and how it is reported."""
 
 import pytest
 from testing.gpu_samples import nvidia, output
@@ -46,7 +46,7 @@ def test_the_item_of_a_node_has_a_name_of_its_own():
         ({"watt": 771}, "power", "at most 770.00 W"),
     ],
 )
-def test_each_limit_is_told_and_pointed_at(changes, metric, limit):
+def test_each_limit_is_reported_and_pointed_at(changes, metric, limit):
     (one,) = failed(changed(**changes))
     kept = passed(FINE)[metric]
     assert one.metric == metric
@@ -68,7 +68,7 @@ def test_each_limit_is_told_and_pointed_at(changes, metric, limit):
     ],
 )
 @pytest.mark.parametrize("is_last", [False, True])
-def test_a_pass_tells_the_worst_gpu_of_all_measurements(changes, metric, measured, is_last):
+def test_a_pass_names_the_worst_gpu_of_all_measurements(changes, metric, measured, is_last):
     seconds = 40 if metric == "clock" else 15
     texts = (FINE, changed(seconds, **changes))
     found = passed(*(texts if is_last else texts[::-1]))
@@ -76,7 +76,7 @@ def test_a_pass_tells_the_worst_gpu_of_all_measurements(changes, metric, measure
 
 
 @pytest.mark.parametrize("is_last", [False, True])
-def test_a_failure_tells_the_measurement_with_the_highest_value(is_last):
+def test_a_failure_names_the_measurement_with_the_highest_value(is_last):
     texts = (changed(heat=88), changed(heat=91, at=(2,)))
     (one,) = failed(*(texts if is_last else texts[::-1]))
     assert one.reason == f"gpu5 of n1: temperature 91 C at 2 s of case{1 + is_last}"
@@ -104,11 +104,11 @@ def test_a_measurement_of_ten_samples_is_judged_by_itself(samples, good):
         assert found[0].reason.endswith("in case11")
 
 
-def test_the_share_of_the_slowest_measurement_is_told():
+def test_the_share_of_the_slowest_measurement_is_reported():
     (one,) = failed(FINE, changed(20, mhz=900, at=range(10)), changed(20, mhz=910, at=range(5)))
-    told = "50% of its samples under load reach it, the lowest is 900.00 MHz"
-    assert one.measured == f"gpu5: {told}"
-    assert one.reason == f"gpu5 of n1: {told}, in case2"
+    measured = "50% of its samples under load reach it, the lowest is 900.00 MHz"
+    assert one.measured == f"gpu5: {measured}"
+    assert one.reason == f"gpu5 of n1: {measured}, in case2"
 
 
 def test_the_share_of_short_measurements_is_that_of_all_together():
@@ -126,7 +126,7 @@ def test_a_gpu_that_was_loaded_in_one_measurement_is_judged_by_that():
     assert one.reason.startswith("gpu5 of n1: 0% of its samples under load reach it")
 
 
-def test_a_gpu_that_was_never_loaded_is_an_error_that_says_what_to_do():
+def test_a_gpu_that_was_never_loaded_is_an_error_with_a_remedy():
     judgements, error = of(changed(gpu=0, load=0), changed(gpu=0, load=89))
     assert isinstance(error, TelemetryUnread)
     assert error.what == (

@@ -37,7 +37,7 @@ def test_infiniband_counts_words_of_four_bytes_and_ethernet_bytes():
     assert (found["eth1"].sent, found["eth1"].received) == (10, 5)
 
 
-def test_what_should_stand_still_is_kept_apart_from_the_payload():
+def test_error_counters_are_kept_apart_from_the_payload():
     found = parse(hca(symbol_error=3) + netdev(rx_dropped=4))
     assert found["mlx5_0"].error_counts == dict.fromkeys(PORT_ERRORS, 0) | {"symbol_error": 3}
     assert found["eth1"].error_counts == dict.fromkeys(NETDEV_ERRORS, 0) | {"rx_dropped": 4}
@@ -95,7 +95,7 @@ def test_the_busier_way_of_each_nic_is_what_it_moved():
     assert (found.node, dict(found.nics), dict(found.error_counts)) == ("n1", {"mlx5_0": 4000}, {})
 
 
-def test_every_node_is_told_apart():
+def test_nodes_are_distinguished():
     two = run(hca(), hca(port_xmit_data=1), "n1") + run(hca(), hca(port_xmit_data=2), "n2")
     found = {node: moved(two, node, ("mlx5_0",)).nics["mlx5_0"] for node in ("n1", "n2")}
     assert found == {"n1": 4, "n2": 8}
@@ -165,7 +165,7 @@ def test_nics_carry_the_payload_together():
 @pytest.mark.parametrize(
     ("one", "other", "good"), [(6, 4, True), (6.1, 3.9, False), (10, 0, False)]
 )
-def test_a_spread_says_how_far_from_the_mean_one_nic_may_be(one, other, good):
+def test_a_spread_limits_the_distance_of_a_nic_from_the_mean(one, other, good):
     judged = judgements(carried(mlx5_0=one, mlx5_1=other), 10 * GB, spec(spread=0.2), BOTH)
     assert outcomes(judged)["traffic"] is Outcome.PASSED
     assert (outcomes(judged)["traffic_spread"] is Outcome.PASSED) is good
@@ -173,14 +173,14 @@ def test_a_spread_says_how_far_from_the_mean_one_nic_may_be(one, other, good):
         assert "mlx5_1 of n1 carried" in reason(judged, "traffic_spread")
 
 
-def test_nics_that_all_stood_still_are_not_evenly_loaded():
+def test_nics_without_any_traffic_are_not_evenly_loaded():
     judged = judgements(carried(mlx5_0=0, mlx5_1=0), 10 * GB, spec(spread=0.2), BOTH)
     assert judged[1].outcome is Outcome.FAILED
     assert judged[1].measured == "n1: within 100.0% of the mean"
     assert judged[1].points_at == (("n1", "mlx5_0"), ("n1", "mlx5_1"))
 
 
-def test_a_spread_tells_the_nic_furthest_from_the_mean_and_what_each_carried():
+def test_a_spread_names_the_nic_furthest_from_the_mean_and_the_bytes_of_each():
     three = (*BOTH, "mlx5_2")
     found = carried(mlx5_0=5.5, mlx5_1=5, mlx5_2=4.5)
     (judged,) = [
@@ -208,7 +208,7 @@ def test_payload_on_another_nic_is_noticed(stray_gb, good):
         assert "other NICs of n1 carried" in reason(judged)
 
 
-def test_payload_that_took_another_way_altogether():
+def test_payload_that_took_another_path_is_noticed():
     judged = judgements(carried(mlx5_0=0, mlx5_1=10), 10 * GB, spec(), ["mlx5_0"])
     assert "carried 0%" in reason(judged)
     assert "other NICs of n1 carried 10 GB" in reason(judged)
@@ -276,7 +276,7 @@ def test_payload_past_gpu_memory_is_no_tcpx(packets):
     assert judged.points_at == (("n1", "eth2"),)
 
 
-def test_a_packet_that_was_dropped_before_gpu_memory_is_told():
+def test_a_packet_that_was_dropped_before_gpu_memory_is_reported():
     assert (
         reason(into_gpus(15_622_248, 2), "link_errors") == "eth2 rx_devmem_dropped of n1 grew by 2"
     )
@@ -307,7 +307,7 @@ def test_a_twentieth_of_a_nic_s_payload_may_be_other_traffic(received, good):
     assert judged.points_at == (() if good else (("n1", "eth1"),))
 
 
-def test_the_largest_packets_are_told():
+def test_the_largest_packets_are_reported():
     judged = of_packets(2000, eth1=(900, 10), eth2=(400, 10), eth3=(0, 0))
     assert judged.measured == "n1: up to 90 bytes a packet into GPU memory"
     assert judged.limit == "at most 100"

@@ -70,11 +70,11 @@ def test_the_probe_prints_what_the_reader_reads(tmp_path):
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text(f"{value}\n")
     (tmp_path / "sys/class/net/e th/statistics/multicast").write_text("77\n")
-    said = subprocess.run(
+    done = subprocess.run(
         probe_argv(str(tmp_path)), capture_output=True, text=True, timeout=10, check=True
     )
-    assert "multicast" not in said.stdout
-    found = parse(said.stdout)
+    assert "multicast" not in done.stdout
+    found = parse(done.stdout)
     assert found["mlx5_0"].sent == 100
     assert found["mlx5_0"].error_counts == dict.fromkeys(PORT_ERRORS, 0) | {"link_downed": 2}
     assert found["e th"].sent == 9
@@ -90,17 +90,17 @@ def probed(root, count):
     return subprocess.run(argv, capture_output=True, text=True, timeout=10, check=True).stdout
 
 
-def test_what_an_hca_had_to_send_again_is_read_and_judged(tmp_path):
+def test_retransmissions_of_an_hca_are_read_and_judged(tmp_path):
     """Document 000, 3.2: show_counters lists them, and all are 0 where the link is good."""
     texts = (probed(tmp_path, 1), probed(tmp_path, 4))
     found = moved(run(*texts), "n1", tuple(STANDING_STILL))
     judged = judgements(found, GB, spec(), tuple(STANDING_STILL))
-    told = [
+    reasons = [
         f"{nic} {name.partition('/')[2]} of n1 grew by 3"
         for nic, names in STANDING_STILL.items()
         for name in names
     ]
-    assert sorted(reason(judged, "link_errors").split("; ")) == sorted(told)
+    assert sorted(reason(judged, "link_errors").split("; ")) == sorted(reasons)
     assert judged[-1].points_at == (("n1", "mlx5_0"), ("n1", "eth1"))
 
 
@@ -114,15 +114,15 @@ def test_the_probe_asks_ethtool_for_these_only_where_they_are_wanted(tmp_path):
     )
     tool.chmod(0o755)
     path = f"{tool.parent}:/usr/bin:/bin"
-    said = {
+    outputs = {
         nics: subprocess.run(
             probe_argv(str(tmp_path), nics),
             capture_output=True, text=True, timeout=10, check=True, env={"PATH": path},
         ).stdout
         for nics in ((), NETDEVS)
     }  # fmt: skip
-    assert said[()] == ""
-    found = parse(said[NETDEVS])
+    assert outputs[()] == ""
+    found = parse(outputs[NETDEVS])
     assert {nic: (one.devmem, one.received) for nic, one in found.items()} == {
         "eth1": (32229881, 0),
         "eth2": (32229881, 0),
@@ -180,11 +180,11 @@ def test_a_counter_of_only_one_reading_shows_no_growth(form, nic, name, is_after
     assert caught.value.where == "n1"
 
 
-def test_all_counters_of_only_one_reading_are_told():
+def test_all_counters_of_only_one_reading_are_listed():
     more = ("port_xmit_discards", "local_link_integrity_errors")
     plain, added = hca(), "".join(HCA.format("mlx5_0", name, 0) for name in more)
-    told = "shows local_link_integrity_errors, port_xmit_discards of mlx5_0"
-    with pytest.raises(FactMissing, match=told):
+    message = "shows local_link_integrity_errors, port_xmit_discards of mlx5_0"
+    with pytest.raises(FactMissing, match=message):
         moved(run(plain, plain + added), "n1", ("mlx5_0",))
 
 
@@ -254,9 +254,11 @@ def test_a_data_counter_of_32_bits_that_has_stopped_is_no_evidence(name):
     highest = 2**32 - 1
     for before, after in ((highest, highest), (5, highest)):
         texts = (hca(**{name: count}) for count in (before, after))
-        with pytest.raises(FactMissing, match=f"n1: {name} of mlx5_0 stands at {highest}") as told:
+        with pytest.raises(
+            FactMissing, match=f"n1: {name} of mlx5_0 stands at {highest}"
+        ) as caught:
             moved(run(*texts), "n1", ("mlx5_0",))
-        assert "perfquery -R" in told.value.remedy
+        assert "perfquery -R" in caught.value.remedy
     texts = (hca(**{name: count}) for count in (highest, highest + 10))
     assert moved(run(*texts), "n1", ("mlx5_0",)).nics == {"mlx5_0": 40}
 
@@ -283,16 +285,16 @@ ELSEWHERE = {
 
 
 @pytest.mark.parametrize("nic", ELSEWHERE)
-def test_a_driver_that_counts_elsewhere_is_an_error_that_says_what_to_do(tmp_path, nic):
+def test_a_driver_that_counts_elsewhere_is_an_error_with_a_remedy(tmp_path, nic):
     """What its counters mean nobody has recorded: no payload is judged by them."""
     folder = tmp_path / f"sys/class/infiniband/{nic}/ports/1/hw_counters"
     folder.mkdir(parents=True)
     for name in ELSEWHERE[nic]:
         (folder / name).write_text("5\n")
     argv = probe_argv(str(tmp_path))
-    said = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=True).stdout
+    output = subprocess.run(argv, capture_output=True, text=True, timeout=10, check=True).stdout
     with pytest.raises(FactMissing, match=f"of {nic} ") as caught:
-        moved(run(said, said), "n1", (nic,))
+        moved(run(output, output), "n1", (nic,))
     counters = f"/sys/class/infiniband/{nic}/ports/1/counters"
     for word in (counters, "railgauge docs telemetry", "'traffic'"):
         assert word in str(caught.value)

@@ -12,7 +12,7 @@ from testing.places import ROOT
 
 from railgauge.config import hostfile, thresholds
 from railgauge.config.thresholds import VERSIONS, Expectation, Platform
-from railgauge.config.thresholds.versions import with_versions
+from railgauge.config.thresholds.site import with_versions
 from railgauge.core.errors import BadInput, FactMissing, VersionUndeclared
 from railgauge.core.limits import Basis
 from railgauge.core.model import Outcome
@@ -75,7 +75,7 @@ def test_where_no_version_has_more_than_half_none_is_right() -> None:
     assert outcome(nodes[::-1], "gpus.0.vbios") is FAILED
 
 
-def test_devices_of_other_models_are_no_measure() -> None:
+def test_devices_of_other_models_are_not_compared() -> None:
     nics = (nic("mlx5_0", "28.43"), nic("mlx5_1", "32.40", "MT41692"))
     nodes = [replace(node(name), nics=nics) for name in "abc"]
     assert outcome(nodes, "nics.mlx5_1.firmware") is PASSED
@@ -84,7 +84,7 @@ def test_devices_of_other_models_are_no_measure() -> None:
 
 
 @pytest.mark.parametrize("rule", [("alike", "model"), ("alike", "nodes"), ("equals", "1.0")])
-def test_what_is_absent_is_an_error_and_no_pass(rule: tuple[str, str]) -> None:
+def test_an_absent_version_is_an_error_and_no_pass(rule: tuple[str, str]) -> None:
     """Also if it is absent everywhere, which is alike too."""
     nodes = [node(name, None, None) for name in "ab"]
     with pytest.raises(FactMissing):
@@ -93,13 +93,13 @@ def test_what_is_absent_is_an_error_and_no_pass(rule: tuple[str, str]) -> None:
         outcome(nodes, "gpu_software.runtime", rule[0], "nodes" if rule[0] == "alike" else rule[1])
 
 
-def test_a_device_without_a_model_is_like_nothing() -> None:
+def test_a_device_without_a_model_is_not_compared() -> None:
     nodes = [replace(node("a"), nics=(NicFacts("mlx5_0", firmware="28"),))]
     with pytest.raises(FactMissing, match="hca_type"):
         outcome(nodes, "nics.mlx5_0.firmware")
 
 
-def test_what_a_platform_asks_for_outright_needs_no_comparison() -> None:
+def test_a_value_that_the_platform_requires_needs_no_comparison() -> None:
     """A GPU that does not report its default power limit is compared with the declared one."""
     capped = GpuFacts(0, "AMD Instinct MI300X", None, None, power_limit_w=375.0)
     nodes = [replace(node("a"), gpus=(capped,))]
@@ -153,7 +153,7 @@ def test_firmware_is_declared_for_all_or_by_model() -> None:
         judged("mlx5_1", {"MT4129": "28.43"})
 
 
-def test_what_is_declared_applies_even_where_the_platform_asks_for_nothing() -> None:
+def test_a_declared_version_applies_even_if_the_platform_requires_none() -> None:
     homelab = thresholds.load("connectx4-homelab", ROOT / "thresholds")
     assert "ofed" in homelab.not_applicable
     site = with_versions(homelab, by_model({"ofed": "24.10-1.1.4"}), "here.yaml")
@@ -193,7 +193,7 @@ def test_a_hostfile_declares_versions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text", ["gpu_runtime: 12.4", "cuda: '12.4'", "kernel: ''", "gpu_driver: {a: b}", "os: [a]"]
 )
-def test_what_is_no_version_is_bad_input(tmp_path: Path, text: str) -> None:
+def test_an_invalid_version_is_bad_input(tmp_path: Path, text: str) -> None:
     """A number is not a version: 12.40 and 12.4 are the same number."""
     with pytest.raises(BadInput, match="versions"):
         read(tmp_path, text)
@@ -212,13 +212,13 @@ ORDERED = {"gpu_runtime": "2.33.0.1", "ofed": "MLNX_OFED_LINUX-25.01-0.6.0.0", "
 
 def metax(name: str, **changes: Any) -> NodeFacts:
     """A node of document 000 with the given changes."""
-    said = {
+    fields = {
         "gpu_software": {"runtime": "2.32.0.6"}, "ofed": "24.10-3.2.5", "gpu_driver": "3.5.0",
         **changes,
     }  # fmt: skip
     model = "MetaX C500"
-    gpus = tuple(gpu(i, said.pop("vbios", "1.26.1.0"), model) for i in range(1))
-    return NodeFacts(name, gpus=gpus, **said)
+    gpus = tuple(gpu(i, fields.pop("vbios", "1.26.1.0"), model) for i in range(1))
+    return NodeFacts(name, gpus=gpus, **fields)
 
 
 PATHS = {
@@ -246,7 +246,7 @@ def test_the_versions_of_document_000_need_no_declaration(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_all_nodes_alike_in_a_version_that_nobody_vouches_for_are_not_accepted(name: str) -> None:
+def test_nodes_alike_in_an_undeclared_version_are_not_accepted(name: str) -> None:
     nodes = [metax(one, **OTHERS[name]) for one in "abc"]
     with pytest.raises(VersionUndeclared, match=name) as raised:
         judged_on(METAX, name, nodes)
@@ -254,7 +254,7 @@ def test_all_nodes_alike_in_a_version_that_nobody_vouches_for_are_not_accepted(n
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_what_the_hostfile_declares_needs_no_other_vouching(name: str) -> None:
+def test_a_version_in_the_hostfile_needs_no_other_declaration(name: str) -> None:
     nodes = [metax(one, **OTHERS[name]) for one in "abc"]
     site = with_versions(METAX, by_model({name: ORDERED[name]}), "here.yaml")
     assert judged_on(site, name, nodes) is PASSED

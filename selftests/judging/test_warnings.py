@@ -14,7 +14,7 @@ from railgauge.core.terms import Severity
 from railgauge.judging import agreement
 from railgauge.judging.evidence import frequency_doubt
 from railgauge.tools import tool
-from railgauge.tools.claims import SideOutput, ToolRequest
+from railgauge.tools.output_checks import SideOutput, ToolRequest
 
 HOMELAB = thresholds.load("connectx4-homelab", ROOT / "thresholds")
 ACCEPTED, REJECTED, INCOMPLETE = 0, 1, 10
@@ -54,7 +54,7 @@ PLATEAU = (8388608, 3776.9)
 
 
 def judge(capsys, folder, text, name="host_send_bandwidth_4qp"):
-    path = folder / "said.txt"
+    path = folder / "output.txt"
     path.write_text(text)
     words = ["judge", "--root", ROOT, "--platform", "connectx4-homelab", "--tool", "perftest"]
     words += ["--json", "--measurement", name, path]
@@ -71,17 +71,17 @@ def test_the_second_run_of_document_004_is_accepted(capsys, tmp_path):
 def test_relaxed_ordering_on_a_cpu_that_does_not_comply_is_no_measurement(capsys, tmp_path):
     """The figure may be good: the document fixes the setting and measures again."""
     text = table(PLATEAU, order="ON", warns=RELAXED)
-    code, said = judge(capsys, tmp_path, text)
-    assert (code, said["judgements"]) == (INCOMPLETE, [])
-    assert "relaxed ordering: asked for off" in said["errors"][0]
-    assert "add 'disable_pcie_relaxed' to the measurement's options" in said["errors"][0]
+    code, answer = judge(capsys, tmp_path, text)
+    assert (code, answer["judgements"]) == (INCOMPLETE, [])
+    assert "relaxed ordering: asked for off" in answer["errors"][0]
+    assert "add 'disable_pcie_relaxed' to the measurement's options" in answer["errors"][0]
 
 
-def test_a_platform_that_does_not_ask_for_it_is_told_so_too():
+def test_a_platform_that_does_not_ask_for_it_gets_the_remedy_too():
     read = tool("perftest").parse(table(PLATEAU, order="ON", warns=RELAXED))
     platform = thresholds.load("metax-c500", ROOT / "thresholds")
-    claims = relaxed(platform, "host_write_bandwidth", read)
-    assert [one.agrees for one in claims] == [False]
+    checks = relaxed(platform, "host_write_bandwidth", read)
+    assert [one.agrees for one in checks] == [False]
     quiet = tool("perftest").parse(table(PLATEAU, order="ON"))
     assert [one.agrees for one in relaxed(platform, "host_write_bandwidth", quiet)] == [True]
 
@@ -95,14 +95,14 @@ def test_relaxed_ordering_that_is_off_without_being_asked_for_is_another_test():
 def relaxed(platform, name, read):
     case = Case(name, ("n1", "n2"), Pairing("mlx5_0"), (PLATEAU[0],))
     asked = ToolRequest(case, platform.measurements[name], platform)
-    claims = tool("perftest").claims(asked, (SideOutput("n1", "client", read),))
-    return [one for one in claims if one.item == "relaxed ordering"]
+    checks = tool("perftest").output_checks(asked, (SideOutput("n1", "client", read),))
+    return [one for one in checks if one.item == "relaxed ordering"]
 
 
-def test_a_missed_limit_says_that_the_cpu_was_slow(capsys, tmp_path):
-    code, said = judge(capsys, tmp_path, table((8388608, 2000.0), slow=SLOW_CPU))
+def test_a_missed_limit_reports_that_the_cpu_was_slow(capsys, tmp_path):
+    code, answer = judge(capsys, tmp_path, table((8388608, 2000.0), slow=SLOW_CPU))
     assert code == REJECTED
-    assert "CPU below its frequency" in said["judgements"][0]["reason"]
+    assert "CPU below its frequency" in answer["judgements"][0]["reason"]
 
 
 def doubt(value, ceiling, *problems):
@@ -115,7 +115,7 @@ SLOW = Problem(ProblemKind.CPU_FREQUENCY, Severity.WARNING, "CPU Frequency is no
 
 
 @pytest.mark.parametrize(("value", "ceiling"), [(7.4, 3814.7), (1.15, None), (3433.1, 3814.7)])
-def test_what_does_not_fill_the_link_depends_on_the_cpu(value, ceiling):
+def test_a_value_that_does_not_fill_the_link_depends_on_the_cpu(value, ceiling):
     found = doubt(value, ceiling, SLOW)
     assert isinstance(found, ConditionsUnmet)
     assert "CPU Frequency is not max." in str(found)
@@ -123,12 +123,12 @@ def test_what_does_not_fill_the_link_depends_on_the_cpu(value, ceiling):
     assert doubt(value, ceiling) is None
 
 
-def test_what_fills_the_link_does_not():
+def test_a_value_that_fills_the_link_does_not_depend_on_the_cpu():
     assert doubt(3776.9, 3814.7, SLOW) is None
 
 
 @needs_transcripts
-def test_the_first_run_of_document_004_is_to_be_made_again(capsys):
+def test_the_first_run_of_document_004_must_be_repeated(capsys):
     path = TRANSCRIPTS / "cx4-ib_send_bw-truncated.txt"
     words = ["judge", "--root", ROOT, "--platform", "connectx4-homelab", "--tool", "perftest", path]
     assert main([str(word) for word in words]) == INCOMPLETE
@@ -145,10 +145,12 @@ def test_every_rdma_measurement_of_that_platform_leaves_relaxed_ordering_out():
 def test_a_warning_of_the_server_is_one_of_the_run():
     case = Case("host_send_bandwidth_4qp", ("n1", "n2"), Pairing("mlx5_0"), (PLATEAU[0],))
     asked = ToolRequest(case, HOMELAB.measurements[case.measurement], HOMELAB, is_planned=False)
-    said = [transcript("n1", duration_s=60.0), transcript("n2", role="server")]
+    transcripts = [transcript("n1", duration_s=60.0), transcript("n2", role="server")]
     parse = tool("perftest").parse
     client, server = parse(table(PLATEAU)), parse(table(PLATEAU, slow=SLOW_CPU))
-    held = agreement.held(asked, said, [client, server])
-    assert [one.kind for one in held.problems] == ["cpu-frequency"]
+    agreed = agreement.agreed(asked, transcripts, [client, server])
+    assert [one.kind for one in agreed.problems] == ["cpu-frequency"]
     with pytest.raises(OtherThanAsked, match="of the server"):
-        agreement.held(asked, said, [client, parse(table(PLATEAU, order="ON", warns=RELAXED))])
+        agreement.agreed(
+            asked, transcripts, [client, parse(table(PLATEAU, order="ON", warns=RELAXED))]
+        )

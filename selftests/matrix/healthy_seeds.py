@@ -38,7 +38,7 @@ from railgauge.judging import assess
 from railgauge.judging.judge import judge
 from railgauge.judging.record import ItemRecord, blank, settled
 from railgauge.planning import plan
-from railgauge.planning.demand import DemandInputs, demands
+from railgauge.planning.required import LevelScope, required_checks
 from railgauge.tools import declared_metric
 from railgauge.tools.metric import Metric
 
@@ -117,7 +117,7 @@ class Bench:
 def bench(lab: InProcessLab, level: str) -> Bench:
     wanted = plan.level(lab.platform, lab.cluster, level)
     cases = dict.fromkeys(case for _, case in plan.cases(lab.platform, wanted))
-    asked = (one.question for one in demands(DemandInputs(lab.platform, lab.cluster, wanted)))
+    asked = (one.question for one in required_checks(LevelScope(lab.platform, lab.cluster, wanted)))
     ratios = tuple(question for question in asked if question.kind == RATIO)
     checks = [(case, source(lab, case), tuple(checks_of(lab, case))) for case in cases]
     beside = dict.fromkeys(one.other for one in ratios if one.other and one.other not in cases)

@@ -81,7 +81,7 @@ def _judged(
 
 
 def results(one: Bench, seed: int) -> RunResults:
-    """A run on a platform that demands a limit on stragglers."""
+    """A run on a platform with a limit on stragglers."""
     platform = dataclasses.replace(one.lab.platform, peers=_LIMIT)
     return RunResults(records(one, seed), {}, platform, one.lab.cluster)
 

@@ -50,7 +50,7 @@ def test_a_loopback_listens_on_the_node_itself_and_goes_through_one_nic():
     assert alone.is_loopback(first)
 
 
-def test_every_platform_says_why_its_limits_hold_in_loopback():
+def test_every_platform_gives_the_reason_why_its_limits_hold_in_loopback():
     for path in sorted((ROOT / "thresholds").glob("*.json")):
         if path.stem == "schema":
             continue
@@ -61,7 +61,7 @@ def test_every_platform_says_why_its_limits_hold_in_loopback():
                 assert "loopback" in one.loopback.says
 
 
-def test_what_nobody_has_said_to_hold_in_loopback_is_refused():
+def test_a_measurement_without_that_reason_is_refused():
     with pytest.raises(BadInput, match="no measurement host_read_bandwidth of a single node"):
         alone.measurements(PLATFORM, ["host_read_bandwidth"])
     named = ["gpu_write_bandwidth", "gpu_matrix_bf16", "gpu_write_bandwidth"]

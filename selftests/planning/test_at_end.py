@@ -1,4 +1,4 @@
-"""What is judged at the end of a run and has no limit is named, or has a reason why not."""
+"""End-of-run checks without a limit are named, or have a reason."""
 
 from dataclasses import replace
 
@@ -50,7 +50,7 @@ def test_each_limit_on_samples_that_is_removed_is_listed(name):
     assert listed(replace(platform, telemetry=None)) == {"telemetry"}
 
 
-def test_what_no_tool_shows_is_no_gap_of_the_platform_file_and_has_its_reason():
+def test_checks_that_no_tool_shows_have_a_reason_and_are_no_gap_of_the_platform_file():
     silent = replace(METAX, not_applicable={})
     unseen = {"growth/gpu_link_errors", "growth/gpu_pcie_replays", "growth/gpu_remapped_rows"}
     assert not unseen & listed(silent)
@@ -61,23 +61,23 @@ def test_what_no_tool_shows_is_no_gap_of_the_platform_file_and_has_its_reason():
     assert "telemetry/clock" in listed(silent)
 
 
-def test_every_report_says_that_errors_of_metaxlink_are_not_measured():
+def test_every_report_lists_errors_of_metaxlink_as_not_measured():
     assert reasons(METAX)["growth/gpu_link_errors"].startswith("NOT MEASURED: mx-smi mxlk")
 
 
-def test_without_gpus_nothing_is_sampled_and_that_is_said():
+def test_without_gpus_nothing_is_sampled_and_the_reason_is_reported():
     assert reasons(HOMELAB)["telemetry"] == "the platform declares no GPU"
     assert not any(name.startswith("growth/gpu") for name in reasons(HOMELAB))
 
 
-def test_a_run_that_kept_no_list_of_its_tests_says_nothing_of_it():
+def test_a_run_without_a_stored_list_of_its_tests_lists_nothing():
     """A bundle made before such lists were kept gives the same bytes."""
     assert "telemetry" not in reasons(HOMELAB, tests=())
     assert not_limited(replace(H200, growth=None), level(H200, NODES, "smoke"), ()) == ()
 
 
-def complaints(platform, **told):
-    both = replace(platform, not_applicable={**platform.not_applicable, **told})
+def complaints(platform, **reasons):
+    both = replace(platform, not_applicable={**platform.not_applicable, **reasons})
     return [line for line in soundness.complaints(both, marked_tests(ROOT)) if "/not_app" in line]
 
 

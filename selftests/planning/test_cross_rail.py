@@ -21,7 +21,7 @@ from railgauge.core.model import Case, Outcome, Pairing
 from railgauge.core.question import LIMITS, READ, TRAFFIC, CaseResult, Question
 from railgauge.judging.assessor import Assessor
 from railgauge.planning import plan
-from railgauge.planning.demand import DemandInputs, count, demands
+from railgauge.planning.required import LevelScope, count, required_checks
 from railgauge.run.case_files import text_file
 from railgauge.tools import check_plannable
 from railgauge.verdict.counts import coverage
@@ -68,16 +68,16 @@ def test_a_level_plans_cross_rail_paths_beside_its_own_pairings(metax):
         ]
 
 
-def test_demanded_items_and_planned_cases_agree(metax):
-    scope = DemandInputs(
+def test_required_items_and_planned_cases_agree(metax):
+    scope = LevelScope(
         metax, cluster("n1", "n2"), plan.level(metax, cluster("n1", "n2"), "nightly")
     )
-    found = [demand for demand in demands(scope) if demand.key.part == str(PATH)]
+    found = [check for check in required_checks(scope) if check.key.part == str(PATH)]
     asked = [("size", 64 << 10), ("size", 1 << 20), ("size", MIB8), ("traffic", None)]
-    assert [(demand.key.way, demand.key.size_bytes) for demand in found] == 2 * asked
-    assert [demand.key.nodes for demand in found[::4]] == [("n1", "n2"), ("n2", "n1")]
-    assert count(scope) == len(list(demands(scope)))
-    assert all(demand.question.case.pairing == PATH for demand in found)
+    assert [(check.key.way, check.key.size_bytes) for check in found] == 2 * asked
+    assert [check.key.nodes for check in found[::4]] == [("n1", "n2"), ("n2", "n1")]
+    assert count(scope) == len(list(required_checks(scope)))
+    assert all(check.question.case.pairing == PATH for check in found)
 
 
 def test_a_case_reads_back_unchanged_and_older_cases_have_no_peer():
@@ -190,8 +190,8 @@ def words(nic, size_bytes, way):
 def counted(node, nic, role, size_bytes):
     """The counters of both NICs of a node; ``nic`` alone has moved these bytes."""
     way = "xmit" if node == "n1" else "rcv"
-    said = "".join(words(n, size_bytes if n == nic else 0, way) for n in ("mlx5_0", "mlx5_1"))
-    return transcript(node, stdout=said, role=role)
+    counters = "".join(words(n, size_bytes if n == nic else 0, way) for n in ("mlx5_0", "mlx5_1"))
+    return transcript(node, stdout=counters, role=role)
 
 
 def server_of(text, nic="mlx5_0", gpu=0, bus="0x8"):
@@ -366,14 +366,14 @@ def test_floors_of_far_paths_are_derived_not_cited(metax):
 # --- a record that names one path and holds the case of another ---
 
 
-def check_record(metax, pairing, said=PATH):
-    """Checks a record whose id and part name ``said`` and whose case has ``pairing``."""
+def check_record(metax, pairing, named=PATH):
+    """Checks a record whose id and part name ``named`` and whose case has ``pairing``."""
     level = plan.level(metax, cluster("n1", "n2"), "nightly")
     measurement = metax.measurements["gpu_write_bandwidth"]
     case = plan.case_at(measurement, "nightly", level.pairs[0], pairing)
-    name = f"tests/gpudirect/test_gpu_rdma.py::test_gpu_write_bandwidth[n1:n2-{said}-8MiB]"
+    name = f"tests/gpudirect/test_gpu_rdma.py::test_gpu_write_bandwidth[n1:n2-{named}-8MiB]"
     record = item(
-        name, rung=2, subject=measurement.name, pairing=str(said), size_bytes=MIB8,
+        name, rung=2, subject=measurement.name, pairing=str(named), size_bytes=MIB8,
         questions=(Question(READ, case), Question(LIMITS, case, MIB8)),
     )  # fmt: skip
     refuse_other_items([record], metax, level)

@@ -72,7 +72,7 @@ def test_swapped_names_cross(tmp_path: Path) -> None:
         assert (argv["n1"][2], argv["n2"][2]) == (nic, there)
 
 
-def test_what_is_not_renamed_keeps_its_name(tmp_path: Path) -> None:
+def test_devices_without_another_name_keep_theirs(tmp_path: Path) -> None:
     case = Case("host_write_bandwidth", ("n1", "n2"), Pairing("mlx5_7"), (8388608,))
     argv = planned(tmp_path, {"n2": SWAPPED}, case)
     assert (argv["n1"][2], argv["n2"][2]) == ("mlx5_7", "mlx5_7")
@@ -120,8 +120,8 @@ def test_names_that_are_exchanged_are_the_same_set_behind_a_sign_too(tmp_path: P
 
 def test_nodes_with_other_names_get_the_names_of_all(tmp_path: Path) -> None:
     names = {"n2": {"mlx5_0": "mlx5_bond_0"}}
-    said = value(tmp_path, names, ("n1", "n2"))
-    assert said == "NCCL_IB_HCA==mlx5_0:1,mlx5_1:1,mlx5_bond_0:1"
+    variable = value(tmp_path, names, ("n1", "n2"))
+    assert variable == "NCCL_IB_HCA==mlx5_0:1,mlx5_1:1,mlx5_bond_0:1"
     own = {"NCCL_IB_HCA": "mlx5"}
     assert value(tmp_path, names, ("n1", "n2"), environment=own) == "NCCL_IB_HCA=mlx5"
 
@@ -181,7 +181,7 @@ def test_one_reason_is_one_complaint_with_the_number_of_measurements(tmp_path: P
     inputs.site(path, ROOT)  # as the complaint advises
 
 
-def test_a_launchers_argument_that_differs_by_node_is_refused_with_the_way_out(
+def test_a_launchers_argument_that_differs_by_node_is_refused_with_a_remedy(
     tmp_path: Path,
 ) -> None:
     """Open MPI 4.1.4 ends with an error if a node lacks an interface of btl_tcp_if_include."""
@@ -258,7 +258,7 @@ def test_counters_are_those_of_the_declared_nic() -> None:
     assert (swapped.nics["mlx5_0"], plain.nics["mlx5_0"]) == (4000, 0)
 
 
-def test_ethtool_is_asked_by_the_names_of_the_node(tmp_path: Path) -> None:
+def test_ethtool_gets_the_names_of_the_node(tmp_path: Path) -> None:
     _, platform = known(tmp_path, {})
     spec = next(m.traffic for m in platform.measurements.values() if m.traffic)
     platform = replace(platform, devices=DeviceNames({"n2": {"mlx5_0": "mlx5_bond_0"}}))
@@ -269,9 +269,9 @@ def test_ethtool_is_asked_by_the_names_of_the_node(tmp_path: Path) -> None:
 
 def test_links_and_named_tests_come_back_under_declared_numbers() -> None:
     sample = Sample("link_bw", "GB/s", 300.0, placement="gpu0>gpu2")
-    said = {"tests": [{"name": "Memory", "gpus": [0, 2]}], "other": 1}
+    summary = {"tests": [{"name": "Memory", "gpus": [0, 2]}], "other": 1}
     names = DeviceNames({"n1": {"gpu0": "gpu1", "gpu1": "gpu0"}})
-    found = naming.declared(Parsed("t", None, (sample,), said, ()), names, "n1")
+    found = naming.declared(Parsed("t", None, (sample,), summary, ()), names, "n1")
     assert found.samples[0].placement == "gpu1>gpu2"
     assert found.summary == {"tests": [{"name": "Memory", "gpus": [1, 2]}], "other": 1}
 
@@ -339,7 +339,7 @@ def test_the_hostfile_keeps_the_names(tmp_path: Path) -> None:
         ("mlx5_0", "devices"),
     ],
 )
-def test_names_that_cannot_be_meant_are_refused(tmp_path: Path, devices: object, says: str) -> None:
+def test_ambiguous_names_are_refused(tmp_path: Path, devices: object, says: str) -> None:
     with pytest.raises(BadInput, match="devices") as caught:
         known(tmp_path, devices)
     assert says in str(caught.value)

@@ -56,8 +56,10 @@ def as_graph(capsys, path: Path):
     words = ["judge", "--root", ROOT, "--platform", "mi300x", "--tool", "ccl-tests", "--json"]
     words += ["--measurement", "node_all_reduce_graph", "--level", "signoff", path]
     code = main([str(word) for word in words])
-    said = json.loads(capsys.readouterr().out)
-    return code, {(one["metric"], one["size_bytes"]): one["outcome"] for one in said["judgements"]}
+    answer = json.loads(capsys.readouterr().out)
+    return code, {
+        (one["metric"], one["size_bytes"]): one["outcome"] for one in answer["judgements"]
+    }
 
 
 @needs_transcripts

@@ -8,7 +8,7 @@ from testing.core_values import PLATFORMS, ROOT, cluster, document, put
 from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
 from railgauge.planning import forecast, plan, soundness
-from railgauge.planning.demand import DemandInputs, count, demands, ways
+from railgauge.planning.required import LevelScope, count, required_checks, ways
 from railgauge.verdict.decision import not_applicable
 
 NAME = "host_write_bandwidth"
@@ -23,15 +23,15 @@ def loaded(folder, *without):
 
 def scope_of(platform, level):
     declared = cluster("n1", "n2", no_fabric="no switch here can be scanned")
-    return DemandInputs(platform, declared, plan.level(platform, declared, level))
+    return LevelScope(platform, declared, plan.level(platform, declared, level))
 
 
-def test_a_left_out_measurement_is_not_planned_or_demanded_and_has_a_reason(tmp_path):
+def test_a_left_out_measurement_is_not_planned_or_required_and_has_a_reason(tmp_path):
     platform = loaded(tmp_path, "smoke")
     scope = scope_of(platform, "smoke")
     assert not list(plan.cases(platform, scope.level))
-    assert {demand.rung for demand in demands(scope)} == {0}
-    assert count(scope) == len(list(demands(scope)))
+    assert {check.rung for check in required_checks(scope)} == {0}
+    assert count(scope) == len(list(required_checks(scope)))
     assert forecast.takes_s(forecast.work(platform, scope.level)) == 0
     assert not forecast.rails(platform, scope.level)
     reasons = not_applicable(platform, scope.level)
@@ -42,7 +42,7 @@ def test_other_levels_still_have_the_measurement(tmp_path):
     platform = loaded(tmp_path, "smoke")
     for level in ("nightly", "signoff"):
         scope = scope_of(platform, level)
-        assert any(demand.key.subject == NAME for demand in demands(scope))
+        assert any(check.key.subject == NAME for check in required_checks(scope))
         assert NAME not in not_applicable(platform, scope.level)
     assert list(plan.complaints(platform)) == []
     assert ways(platform.measurements[NAME], "smoke") == ()

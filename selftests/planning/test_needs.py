@@ -142,7 +142,7 @@ def test_a_possible_test_that_the_file_does_not_mention_is_listed():
     assert outcome(H200, replace(NEW, needs=())) == (None, True)
 
 
-def test_a_declared_subject_is_demanded_whatever_its_test_needs():
+def test_a_declared_subject_is_required_whatever_its_test_needs():
     """A wrong mark must not remove anything from a platform file."""
     for name, kind in (("host_write_bandwidth", "measures"), ("memlock", "expects")):
         test = Candidate(name, kind, ("gpus",))
@@ -151,13 +151,13 @@ def test_a_declared_subject_is_demanded_whatever_its_test_needs():
     assert outcome(HOMELAB, other) == (None, True)
 
 
-def test_a_demanded_subnet_scan_is_not_listed_as_not_limited():
+def test_a_required_subnet_scan_is_not_listed_as_not_limited():
     scan = Candidate("fabric_links", "measures", ("subnet",))
     bare, silent = without(HOMELAB, "fabric_links"), cluster("n1", "n2", "n3")
     assert level(bare, silent, "signoff").lacks_scan
     assert outcome(bare, scan, silent, "signoff") == (None, False)
     assert outcome(bare, scan, silent) == (None, False)
-    own = replace(scan, name="fabric_colours")  # a site's own scan, which no level demands
+    own = replace(scan, name="fabric_colours")  # a site's own scan, which no level requires
     assert "names no node that scans" in outcome(bare, own, silent, "signoff")[0]
 
 

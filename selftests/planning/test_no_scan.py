@@ -13,8 +13,8 @@ from railgauge.core.errors import BadInput, BadInputs, NotVerified
 from railgauge.core.model import Fabric, Outcome
 from railgauge.diagnosis import RunResults
 from railgauge.planning import plan
-from railgauge.planning.demand import NOT_SCANNED, SUBNET, DemandInputs, count, demands
 from railgauge.planning.pairing import DIRECTED
+from railgauge.planning.required import NOT_SCANNED, SUBNET, LevelScope, count, required_checks
 from railgauge.run import inputs
 from railgauge.verdict.decision import RunPlan, decide, not_applicable, not_run, subnet_notes
 
@@ -27,16 +27,16 @@ OTHERS = ("h100-tcpx", "localhost-gpu", "tcp-lab")
 def scope_of(name="h200", level="signoff", **changes):
     platform = without_closing_items(thresholds.load(name, ROOT / "thresholds"))
     declared = cluster(*NODES, **changes)
-    return DemandInputs(platform, declared, plan.level(platform, declared, level))
+    return LevelScope(platform, declared, plan.level(platform, declared, level))
 
 
 def scanned(scope):
-    return [demand for demand in demands(scope) if demand.key.subject in SUBNET]
+    return [check for check in required_checks(scope) if check.key.subject in SUBNET]
 
 
 def decided(scope):
     """The verdict of a run in which all possible items passed."""
-    asked = [demand for demand in demands(scope) if not demand.why_not]
+    asked = [check for check in required_checks(scope) if not check.why_not]
     records = {
         f"{number}": item(
             f"{number}", rung=d.rung, subject=d.key.subject, nodes=d.key.nodes, ways=(d.key.way,),
@@ -51,31 +51,31 @@ def decided(scope):
 
 
 @pytest.mark.parametrize("name", INFINIBAND)
-def test_a_sign_off_demands_the_scan_of_an_infiniband_subnet(name):
+def test_a_sign_off_requires_the_scan_of_an_infiniband_subnet(name):
     scope = scope_of(name)
-    assert [demand.key.subject for demand in scanned(scope)] == list(SUBNET)
-    assert count(scope) == len(list(demands(scope)))
+    assert [check.key.subject for check in scanned(scope)] == list(SUBNET)
+    assert count(scope) == len(list(required_checks(scope)))
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_platforms_without_a_subnet_do_not_demand_the_scan(name):
+def test_platforms_without_a_subnet_do_not_require_the_scan(name):
     assert not scanned(scope_of(name))
 
 
 @pytest.mark.parametrize("level", ["smoke", "nightly"])
-def test_lower_levels_do_not_demand_the_scan(level):
+def test_lower_levels_do_not_require_the_scan(level):
     scope = scope_of(level=level)
     assert not scanned(scope)
     assert set(SUBNET) <= set(not_applicable(scope.platform, scope.level))
 
 
-def test_a_sign_off_without_the_scan_is_incomplete_and_says_why():
-    said = decided(scope_of())
-    assert (said.verdict, said.exit_code) == ("incomplete", 10)
-    assert said.counts.not_run == len(SUBNET)
-    assert not set(SUBNET) & set(said.not_applicable)
-    assert NOT_SCANNED in said.notes[0]
-    assert said.notes[0].startswith("SUBNET NOT SCANNED")
+def test_a_sign_off_without_the_scan_is_incomplete_with_the_reason():
+    verdict = decided(scope_of())
+    assert (verdict.verdict, verdict.exit_code) == ("incomplete", 10)
+    assert verdict.counts.not_run == len(SUBNET)
+    assert not set(SUBNET) & set(verdict.not_applicable)
+    assert NOT_SCANNED in verdict.notes[0]
+    assert verdict.notes[0].startswith("SUBNET NOT SCANNED")
 
 
 def test_items_of_the_missing_scan_have_a_reason_for_the_reports():
@@ -87,10 +87,10 @@ def test_items_of_the_missing_scan_have_a_reason_for_the_reports():
 
 
 def test_with_a_reason_a_sign_off_can_be_accepted_and_shows_it():
-    said = decided(scope_of(no_fabric=REASON))
-    assert (said.verdict, said.counts.not_run) == ("accepted", 0)
-    assert all(REASON in said.not_applicable[name] for name in SUBNET)
-    assert said.notes == (f"subnet not scanned: {REASON}",)
+    verdict = decided(scope_of(no_fabric=REASON))
+    assert (verdict.verdict, verdict.counts.not_run) == ("accepted", 0)
+    assert all(REASON in verdict.not_applicable[name] for name in SUBNET)
+    assert verdict.notes == (f"subnet not scanned: {REASON}",)
 
 
 def test_a_declared_subnet_is_scanned_and_needs_no_note():
@@ -133,9 +133,9 @@ def test_the_plan_reports_a_missing_scan_or_its_reason(tmp_path, capsys):
     assert NOT_SCANNED in capsys.readouterr().out
     loaded(tmp_path, f"fabric: {{none: {REASON}}}\n")
     assert main([*plain, "--level", "signoff"]) == 0
-    said = capsys.readouterr().out
-    assert NOT_SCANNED not in said
-    assert f"subnet not scanned: {REASON}" in said
+    out = capsys.readouterr().out
+    assert NOT_SCANNED not in out
+    assert f"subnet not scanned: {REASON}" in out
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "hostfiles").glob("*.yaml")), ids=lambda p: p.stem)
@@ -144,7 +144,7 @@ def test_the_projects_hostfiles_declare_a_subnet_or_give_a_reason(path):
     assert not plan.level(platform, declared, "signoff").lacks_scan
 
 
-def test_the_scan_is_demanded_even_if_the_platform_has_no_such_measurement():
+def test_the_scan_is_required_even_if_the_platform_has_no_such_measurement():
     scope = scope_of()
     bare = replace(
         scope.platform,

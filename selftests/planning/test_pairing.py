@@ -228,7 +228,7 @@ def test_two_rounds_name_one_slow_node_at_every_size(cluster, data):
     [(DIRECTED, Pair("c", "b")), (ALTERNATING, Pair("b", "c"))],
     ids=["directed", "alternating"],
 )
-def test_directions_with_two_leaves_of_two_nodes(scheme, first):
+def test_the_earlier_scheme_of_directions_is_kept(scheme, first):
     """Bundles and interrupted runs of earlier versions use ``ALTERNATING``."""
     groups = {"x": ("a", "b"), "y": ("c", "d")}
     assert rounds(list("abcd"), PairLevel("tournament", 2), None, groups, scheme) == (
@@ -259,7 +259,7 @@ def test_the_order_within_a_group_does_not_matter():
     ],
     ids=["none", "one", "all", "partial", "overlap", "larger", "one-and-all", "twins"],
 )
-def test_which_groups_are_leaves(groups, found):
+def test_leaves_are_the_smallest_disjoint_groups(groups, found):
     given_groups = {name: tuple(group) for name, group in groups.items()}
     assert "".join(leaves(list("abcdef"), given_groups)) == found
     if not found:

@@ -13,8 +13,8 @@ from testing.core_values import ROOT, cluster, without_closing_items
 from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
 from railgauge.planning import part, sample
-from railgauge.planning.demand import SUBNET, DemandInputs, demands
 from railgauge.planning.part import LevelPart
+from railgauge.planning.required import SUBNET, LevelScope, required_checks
 from railgauge.verdict.decision import not_applicable
 
 PLATFORM = without_closing_items(thresholds.load("connectx4-homelab", ROOT / "thresholds"))
@@ -67,7 +67,7 @@ def test_the_questions_of_the_shards_are_those_of_the_level(level, number):
     every = whole(declared, level)
 
     def asked(one):
-        return [demand.question for demand in demands(DemandInputs(PLATFORM, declared, one))]
+        return [check.question for check in required_checks(LevelScope(PLATFORM, declared, one))]
 
     found = [question for one in shards(declared, every, number) for question in asked(one)]
     assert Counter(found) == Counter(asked(every))
@@ -135,17 +135,17 @@ def test_the_level_is_that_of_all_nodes_though_the_part_knows_some():
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "1/0", "a/b", "1/3/5", "-1/3", "1/ 3", "٣/٣"])
-def test_what_is_no_shard_is_refused(text):
+def test_an_invalid_shard_is_refused(text):
     with pytest.raises(BadInput, match="shard"):
         part.shard(text, site(4))
 
 
-def test_a_part_says_what_it_is():
+def test_a_part_has_a_text_that_names_it():
     assert LevelPart((), {}, (), 2, 4).what == "shard 2/4"
     assert part.notes(None) == ()
 
 
-def test_only_one_shard_says_that_the_subnet_was_not_scanned():
+def test_only_one_shard_reports_that_the_subnet_was_not_scanned():
     platform = without_closing_items(thresholds.load("h200", ROOT / "thresholds"))
     declared = site(8, 4)
     every = sample.level(platform, declared, "signoff")

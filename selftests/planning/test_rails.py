@@ -92,7 +92,7 @@ CROSS = {"signoff": {"sizes": ["8MiB"], "cross_rail": True}}
 
 
 @pytest.mark.parametrize(
-    ("changes", "told"),
+    ("changes", "message"),
     [
         ({"traffic": TRAFFIC}, "the NICs carry the traffic of all rails at once: remove traffic"),
         ({"levels": CROSS}, "cross_rail would use each NIC several times"),
@@ -100,7 +100,7 @@ CROSS = {"signoff": {"sizes": ["8MiB"], "cross_rail": True}}
         ({"rails": "all"}, "rails"),
     ],
 )
-def test_what_cannot_be_told_of_rails_at_once_is_refused(tmp_path, changes, told):
-    with pytest.raises(RailgaugeError, match=told):
+def test_settings_without_meaning_for_rails_at_once_are_refused(tmp_path, changes, message):
+    with pytest.raises(RailgaugeError, match=message):
         load(tmp_path, **changes)
     assert load(tmp_path).measurements[NAME].together

@@ -32,7 +32,7 @@ def test_the_number_of_pairs_is_that_of_the_rounds(level, count):
         assert pairing.number_of_pairs(nodes, level, count) == listed
 
 
-def test_fewer_pairs_than_the_level_asks_for():
+def test_fewer_pairs_than_those_of_the_level_are_a_reduction():
     assert less(6, 1) == "level signoff reduced by --rounds 1: 3 of 15 pairs"
     assert less(6, 4) == "level signoff reduced by --rounds 4: 12 of 15 pairs"
     assert less(3, 1, "smoke") == "level smoke reduced by --rounds 1: 2 of 3 pairs"
@@ -40,7 +40,7 @@ def test_fewer_pairs_than_the_level_asks_for():
     assert less(20_000, 1).endswith("10000 of 199990000 pairs")  # and is not listed
 
 
-def test_all_pairs_or_as_many_as_the_level_asks_for():
+def test_all_pairs_of_the_level_are_no_reduction():
     for nodes, rounds, level in ((6, 5, "signoff"), (5, 4, "signoff"), (6, 9, "signoff")):
         assert less(nodes, rounds, level) == ""
     for rounds in (None, 2, 3):

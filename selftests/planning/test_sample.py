@@ -1,5 +1,5 @@
-"""Above four nodes smoke measures as many as half an hour allows, and says which; never fewer
-questions in silence."""
+"""Above four nodes smoke measures as many as half an hour allows, and names them; it never drops
+questions silently."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from testing.core_values import PLATFORMS, ROOT, cluster
 
 from railgauge.config import thresholds
 from railgauge.diagnosis.left_open.unplanned import unplanned
-from railgauge.planning import demand, forecast, plan, sample
-from railgauge.planning.demand import DemandInputs
+from railgauge.planning import forecast, plan, required, sample
 from railgauge.planning.pairing import BOTH_WAYS
+from railgauge.planning.required import LevelScope
 from railgauge.verdict.decision import RunPlan
 
 SIZES = (5, 6, 8, 9, 10, 16, 64, 625)
@@ -66,7 +66,7 @@ def test_the_sample_is_the_largest_that_fits(platform, count):
 
 
 @pytest.mark.parametrize(("name", "count"), [("nightly", None), ("signoff", None), ("smoke", 2)])
-def test_what_is_asked_for_is_measured_whole(h200, name, count):
+def test_rounds_and_other_levels_measure_all_nodes(h200, name, count):
     of = nodes(16)
     assert sample.level(h200, of, name, count) == plan.level(h200, of, name, count)
 
@@ -76,14 +76,14 @@ def test_no_node_is_left_out_of_rung_0_and_of_the_collective_over_all(h200):
     level = sample.level(h200, of, "smoke")
     assert level.sample == ("n001", "n022", "n043")
     assert {node for pair in level.pairs for node in (pair.source, pair.target)} == {*level.sample}
-    asked = list(demand.demands(DemandInputs(h200, of, level)))
+    asked = list(required.required_checks(LevelScope(h200, of, level)))
     facts = {each.place for each in asked if each.rung == 0}
     assert facts == {node.name for node in of.nodes}
     (group,) = {each.key.nodes for each in asked if len(each.key.nodes) > 2}
     assert group == tuple(node.name for node in of.nodes)
     alone = {each.place for each in asked if each.rung == 3}
     assert alone == {*level.sample}
-    assert demand.count(DemandInputs(h200, of, level)) == len(asked)
+    assert required.count(LevelScope(h200, of, level)) == len(asked)
 
 
 def test_the_sample_is_over_the_whole_hostfile():
@@ -92,19 +92,19 @@ def test_the_sample_is_over_the_whole_hostfile():
     assert sample.spread(names, 10) == tuple(names)
 
 
-def test_it_says_what_it_leaves_out(h200):
+def test_the_nodes_that_are_left_out_are_listed(h200):
     of = nodes(16)
     level = sample.level(h200, of, "smoke")
     (note,) = sample.notes(level)
     assert note.startswith("SAMPLE, 3 of 16 nodes by themselves and in pairs")
     assert sample.notes(plan.level(h200, of, "smoke")) == ()
-    said = [line for line in map(str, unplanned(h200, level)) if "all but rung 0" in line]
-    assert len(said) == 1
-    assert "n[002-005,007-010,012-016]" in said[0]
+    lines = [line for line in map(str, unplanned(h200, level)) if "all but rung 0" in line]
+    assert len(lines) == 1
+    assert "n[002-005,007-010,012-016]" in lines[0]
     assert str(forecast.coverage(h200, level)["nodes"]) == "3 of 16"
 
 
-def test_a_run_of_an_earlier_version_owes_every_node(h200):
+def test_a_run_of_an_earlier_version_must_measure_every_node(h200):
     of = nodes(16)
     now = RunPlan(2, "run", "hardware", "smoke", None, (), "0", directions=BOTH_WAYS, sampled=True)
     assert now.level_of(h200, of) == sample.level(h200, of, "smoke")

@@ -1,4 +1,4 @@
-"""The steps of a scaling ladder, and what a plan makes of them."""
+"""The steps of a scaling ladder, and their place in a plan."""
 
 import json
 from dataclasses import replace
@@ -10,7 +10,7 @@ from testing.core_values import ROOT, cluster
 from railgauge.cli import main
 from railgauge.config import thresholds
 from railgauge.planning import part, plan, scaling
-from railgauge.planning.demand import DemandInputs, demands
+from railgauge.planning.required import LevelScope, required_checks
 
 H200 = thresholds.load("h200", ROOT / "thresholds")
 TWO_LEAVES = {"a": ("a1", "a2", "a3", "a4"), "b": ("b1", "b2", "b3", "b4")}
@@ -52,7 +52,7 @@ def eight():
 
 
 def scaled(level, of="scaling_all_reduce"):
-    found = (d for d in demands(DemandInputs(H200, eight(), level)) if d.key.way == "ratio")
+    found = (d for d in required_checks(LevelScope(H200, eight(), level)) if d.key.way == "ratio")
     return {one.place: one.question for one in found if one.key.subject == of}
 
 

@@ -1,4 +1,4 @@
-"""The rounds of a soak: what is asked for, and what is drawn for each round."""
+"""The rounds of a soak: the request, and the draws of each round."""
 
 from __future__ import annotations
 
@@ -38,28 +38,28 @@ def drawn(rounds: SoakRounds, number: int) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("said", "seconds", "rounds"),
+    ("text", "seconds", "rounds"),
     [("24h", 86400.0, None), ("90m", 5400.0, None), ("0.5h", 1800.0, None), ("45s", 45.0, None),
      ("2d", 172800.0, None), ("5rounds", None, 5), ("1round", None, 1)],
 )  # fmt: skip
-def test_times_and_numbers_of_rounds(said, seconds, rounds):
-    plan = planned(said, 1)
+def test_times_and_numbers_of_rounds_are_read(text, seconds, rounds):
+    plan = planned(text, 1)
     assert (plan.seconds, plan.rounds) == (seconds, rounds)
 
 
 @pytest.mark.parametrize(
-    "said", ["", "0h", "24", "h", "-1h", "1e3h", "0rounds", "5 rounds", "infh"]
+    "text", ["", "0h", "24", "h", "-1h", "1e3h", "0rounds", "5 rounds", "infh"]
 )
-def test_anything_else_is_refused(said):
+def test_anything_else_is_refused(text):
     with pytest.raises(BadInput, match="neither a time nor a number of rounds"):
-        planned(said, 1)
+        planned(text, 1)
 
 
-def test_a_rate():
+def test_a_rate_is_read():
     assert rate_per_h("1/1000h") == 0.001
-    for said in ("1/0h", "0/5h", "0.001", "1/1000"):
+    for text in ("1/0h", "0/5h", "0.001", "1/1000"):
         with pytest.raises(BadInput, match="no rate of events"):
-            rate_per_h(said)
+            rate_per_h(text)
 
 
 def test_less_than_was_asked_for_is_not_reached():
@@ -96,7 +96,7 @@ def test_partners_and_gpus_change():
     assert len(gpus) > 4
 
 
-def test_a_sample_of_the_nodes_is_drawn_anew():
+def test_each_round_draws_its_own_sample_of_the_nodes():
     rounds = rounds_of("lab-h200", nodes=32)
     assert rounds.level.sample
     each = [
@@ -107,7 +107,7 @@ def test_a_sample_of_the_nodes_is_drawn_anew():
     assert set.union(*each) == {f"n{i:02d}" for i in range(32)}
 
 
-def test_what_gates_a_case_comes_before_it_and_the_gpus_before_their_collectives():
+def test_gates_of_a_case_come_before_it_and_the_gpus_before_their_collectives():
     for name in ("lab-h200", "lab-metax-c500", "lab-mi300x"):
         cases = rounds_of(name).cases(1)
         for place, one in enumerate(cases):
@@ -153,15 +153,15 @@ def test_a_round_takes_what_the_level_takes():
     assert took_s < of_nodes_s < 4 * took_s, "most of it are pairs of four nodes"
 
 
-def test_the_ids_of_a_soak():
+def test_ids_of_a_soak_are_recognised():
     assert is_of_soak("soak/0007/passed::round[all]")
     assert not is_of_soak("tests/network/test_rdma.py::test_soak[a:b]")
 
 
-def test_each_round_makes_what_its_steps_are_compared_with():
+def test_each_round_measures_the_step_that_others_are_compared_with():
     rounds = rounds_of("lab-h200", level="signoff")
     asked = [one for one in rounds.cases(2) if one.case.measurement == "scaling_all_reduce"]
-    others = {d.question.other for one in asked for d in one.demands}
+    others = {d.question.other for one in asked for d in one.checks}
     assert [one.nodes for one in others] == [("h200-01", "h200-02")]
     assert others < {one.case for one in asked}
     assert len({one.case for one in asked}) == len(asked) == 3

@@ -9,7 +9,7 @@ from railgauge.cli import main
 from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
 from railgauge.planning import part, plan
-from railgauge.planning.demand import DemandInputs, demands
+from railgauge.planning.required import LevelScope, required_checks
 from railgauge.planning.victims import with_victims
 
 H200 = thresholds.load("h200", ROOT / "thresholds")
@@ -44,7 +44,7 @@ def six():
 
 
 def asked(level):
-    found = demands(DemandInputs(H200, six(), level))
+    found = required_checks(LevelScope(H200, six(), level))
     return [one.place for one in found if one.key.subject == "group_congestion"]
 
 

@@ -1,4 +1,4 @@
-"""What may be measured next: each unit once, no node twice, rungs in order, and without idling."""
+"""The next measurements: each unit once, no node twice, rungs in order, and without idling."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def ladders(draw):
 class Measured:
     """A run in made-up time, as the engine has one: up to ``at_once`` units are measured.
 
-    ``lasts`` says how long a unit takes. The queue is asked when something ends, and now and then.
+    ``lasts`` is the duration of a unit. The queue is asked when a unit ends, and now and then.
     """
 
     units: Sequence[Unit]
@@ -102,7 +102,7 @@ def test_each_unit_starts_once_on_free_nodes_above_what_was_judged(units, at_onc
 
 @settings(deadline=None, max_examples=100)
 @given(ladders(), st.integers(1, 4), st.randoms(use_true_random=False))
-def test_what_is_not_measured_holds_up_nothing(units, at_once, chance):
+def test_units_that_are_not_measured_delay_no_other(units, at_once, chance):
     """It is blocked: its nodes are freed, and it is judged, whenever that is."""
     queue, running, found = WorkQueue(units, lambda: 0.0), [], []
     while len(found) < len(units) or running:
@@ -155,7 +155,7 @@ def test_a_group_of_all_nodes_comes_after_the_pairs_before_it():
     assert all(span[0] >= begin + 1 for unit, span in found.spans.items() if unit.rung == 2)
 
 
-def test_a_late_unit_does_not_hold_back_what_was_kept_for_its_node():
+def test_a_late_unit_does_not_delay_units_that_wait_for_its_node():
     """Nothing ends meanwhile; asked again, the queue gives what may start by now."""
     wanted, lasts = [(1, pair) for pair in ("xy", "zw", "ab", "bc", "cd")], {"ab": 500, "zw": 1.6}
     units = made(*wanted, kind="m")
@@ -195,7 +195,7 @@ def started(queue, most=8):
     return ["".join(unit.nodes) for unit in queue.start(most)]
 
 
-def test_what_is_free_starts_in_order():
+def test_units_of_free_nodes_start_in_order():
     units = made((1, "ab"), (1, "ac"), (1, "cd"), (1, "ef"))
     queue = WorkQueue(units)
     assert started(queue, most=0) == []
@@ -207,7 +207,7 @@ def test_what_is_free_starts_in_order():
     assert started(queue) == ["ac"]
 
 
-def test_what_is_added_comes_after_all_others_and_keeps_its_rung_open():
+def test_an_added_unit_comes_after_all_others_and_keeps_its_rung_open():
     queue = WorkQueue(made((1, "ab"), (2, "ab")))
     added = Unit((), 1, ("b", "c"), "other[b:c]")
     queue.add(added)
@@ -252,7 +252,7 @@ def test_storage_that_nodes_share_is_used_by_one_unit_at_a_time():
     assert started(queue) == ["c"]
 
 
-def test_a_rung_waits_until_what_is_below_it_was_judged():
+def test_a_rung_waits_until_the_rungs_below_were_judged():
     units = made((1, "ab"), (2, "ab"), (2, "cd"), (2, ""))
     queue = WorkQueue(units)
     assert started(queue) == ["ab", "cd"]
@@ -268,7 +268,7 @@ def test_the_units_of_a_kind_are_named_by_its_case():
     ]  # fmt: skip
 
 
-def test_what_follows_is_the_first_unit_that_has_not_started():
+def test_the_next_unit_is_the_first_that_has_not_started():
     first, second = made((1, ["n00", "n01"]), (1, ["n01", "n02"]))
     queue = WorkQueue([first, second])
     assert queue.following() == first

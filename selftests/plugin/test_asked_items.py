@@ -10,7 +10,7 @@ from railgauge.core import masking
 from railgauge.core.masking import Mask
 from railgauge.core.model import Pair, Pairing
 from railgauge.planning.collected import NO_SUBJECT, About, Subject, each_row
-from railgauge.planning.held import All
+from railgauge.planning.sub_items import All
 from railgauge.plugin import asked_items
 from railgauge.plugin.items import ABOUT
 from railgauge.run import store as storing
@@ -44,8 +44,8 @@ ITEMS = [
     item("of somebody else"),
     item("fabric", fact()),
 ]
-HELD = (All("pairing", (Pairing("mlx5_0"), Pairing("mlx5_1", 3))), All("size", (2, 4 * 2**20)))
-HOLDER = item("write[a:b-all-pairings-all-sizes]", measured("ab", held=HELD))
+SPANS = (All("pairing", (Pairing("mlx5_0"), Pairing("mlx5_1", 3))), All("size", (2, 4 * 2**20)))
+HOLDER = item("write[a:b-all-pairings-all-sizes]", measured("ab", spans=SPANS))
 
 
 @pytest.fixture
@@ -79,11 +79,11 @@ def test_an_item_that_holds_others_has_the_same_rows(store):
 
 def test_an_item_that_holds_the_pairs_of_a_node_has_the_same_rows_at_each(store):
     pairs = All("pair", (Pair("a", "b"), Pair("a", "c")), "a")
-    about = measured((), held=(pairs, *HELD))
+    about = measured((), spans=(pairs, *SPANS))
     holder = item("write[all-pairs-of-a-all-pairings-all-sizes]", about)
     asked_items.write(store, [holder])
     ((_, read),) = found = asked_items.read(store, ids([holder]))
-    assert read.held[0] == pairs
+    assert read.spans[0] == pairs
     assert rows(found) == rows(asked_items.of([holder]))
     assert [row.nodes for row in rows(found)] == [("a", "b")] * 4 + [("a", "c")] * 4
     assert rows(found)[-1].row_id == "tests/test_x.py::write[a:c-gpu3-mlx5_1-4MiB]"
@@ -122,17 +122,17 @@ def test_a_node_whose_name_looks_like_a_secret_keeps_it(store, monkeypatch):
 # --- the order of items ---
 
 
-def of_pairs(test, node, held):
+def of_pairs(test, node, spans):
     """An item of all pairs of a node, or of its first one."""
-    if not held:
+    if not spans:
         return item(f"{test}[{node}:z]", measured((node, "z")))
     pairs = All("pair", (Pair(node, "y"), Pair(node, "z")), node)
-    return item(f"{test}[{pairs}]", measured((), held=(pairs,)))
+    return item(f"{test}[{pairs}]", measured((), spans=(pairs,)))
 
 
-@pytest.mark.parametrize(("held", "order"), [(True, [0, 2, 1, 3]), (False, [0, 1, 2, 3])])
-def test_items_of_one_node_follow_each_other_if_some_hold_others(held, order):
-    tests = [of_pairs(test, node, held) for test in ("bandwidth", "traffic") for node in "ab"]
+@pytest.mark.parametrize(("spans", "order"), [(True, [0, 2, 1, 3]), (False, [0, 1, 2, 3])])
+def test_items_of_one_node_follow_each_other_if_some_have_sub_items(spans, order):
+    tests = [of_pairs(test, node, spans) for test in ("bandwidth", "traffic") for node in "ab"]
     every = [*ITEMS[:3], *tests, ITEMS[-1]]
     expected = [*ITEMS[:3], *(tests[place] for place in order), ITEMS[-1]]
     assert ids(asked_items.by_node(every)) == ids(expected)

@@ -9,7 +9,7 @@ import pytest
 
 from railgauge.core.model import Judgement, Outcome
 from railgauge.judging.record import ItemRecord
-from railgauge.planning.held import MOST_ITEMS, place_id
+from railgauge.planning.sub_items import MOST_ITEMS, place_id
 from railgauge.report import junit, lines
 from railgauge.report.rows import Anchors
 
@@ -135,10 +135,10 @@ def test_a_deviation_is_shown_where_all_that_did_not_pass_is_accepted():
 
 def test_a_run_of_few_items_has_a_line_for_each():
     records = {one.id: one for one in (*GOOD, BAD)}
-    assert lines.of_run(records, holds_items=False).records == records
-    assert len(lines.of_run(records, holds_items=True).records) == 1
+    assert lines.of_run(records, has_sub_items=False).records == records
+    assert len(lines.of_run(records, has_sub_items=True).records) == 1
     many = {str(number): BAD for number in range(MOST_ITEMS + 1)}
-    assert len(lines.of_run(many, holds_items=False).records) == 1
+    assert len(lines.of_run(many, has_sub_items=False).records) == 1
 
 
 @pytest.mark.parametrize(

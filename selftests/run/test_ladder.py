@@ -1,4 +1,4 @@
-"""The ladder of a run: its units, and the questions of each row by the level's demands."""
+"""The ladder of a run: its units, and the questions of each row by the required checks."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from railgauge.core.model import Outcome, Pair
 from railgauge.core.question import LIMITS, RATIO, READ, Question
 from railgauge.planning import plan
 from railgauge.planning.collected import NO_SUBJECT, About, Subject
-from railgauge.planning.demand import DemandInputs, ItemKey, demands
-from railgauge.planning.held import All
+from railgauge.planning.required import ItemKey, LevelScope, required_checks
+from railgauge.planning.sub_items import All
 from railgauge.run.ladder import Ladder, begun
 
 ASKS_ITEMS = """
@@ -44,7 +44,7 @@ def collected(tmp_path_factory):
         assert run.code == 0, run.output[-3000:]
         items, declared, level = pickle.loads((project.folder / "items.pickle").read_bytes())
         platform = thresholds.load(declared.platform, ROOT / "thresholds")
-        return DemandInputs(platform, declared, level), items
+        return LevelScope(platform, declared, level), items
 
     return collected
 
@@ -63,12 +63,12 @@ HELD = ("--most-items", "0")
     ],
     ids=lambda options: " ".join(options[1:]),
 )
-def test_the_rows_ask_what_the_level_demands(collected, options):
-    """Each demand is in the one row that is about it, and no row asks for more."""
+def test_the_rows_ask_what_the_level_requires(collected, options):
+    """Each required check is in the one row that is about it, and no row asks for more."""
     scope, items = collected(*options)
     ladder = Ladder(scope, items)
     rows = [row for unit in ladder.units for row in ladder.rows(unit)]
-    wanted = {one.key: one.question for one in demands(scope) if not one.why_not}
+    wanted = {one.key: one.question for one in required_checks(scope) if not one.why_not}
     found = []
     for row in rows:
         read = [one.case for one in row.item.questions if one.kind == READ]
@@ -89,7 +89,7 @@ def test_the_rows_ask_what_the_level_demands(collected, options):
     }
 
 
-def test_held_items_have_the_rows_that_are_items_in_a_smaller_run(collected):
+def test_sub_items_have_the_rows_that_are_items_in_a_smaller_run(collected):
     options = (*METAX, "--level", "nightly")
     whole, held = (Ladder(*collected(*options, *more)) for more in ((), HELD))
     assert sorted(held.ids()) == sorted(whole.ids())
@@ -110,7 +110,7 @@ PLATFORM = thresholds.load("h200", ROOT / "thresholds")
 
 def scope_of(platform, level="nightly"):
     declared = cluster("a", "b", "c")
-    return DemandInputs(platform, declared, plan.level(platform, declared, level))
+    return LevelScope(platform, declared, plan.level(platform, declared, level))
 
 
 SCOPE = scope_of(PLATFORM)
@@ -170,7 +170,7 @@ ALL = (All("pairing", ("mlx5_0", "mlx5_1")), All("size", (2, 4 * 2**20)))
 
 
 def test_an_item_that_holds_others_is_one_unit_with_their_ids_records_and_cases():
-    about = replace(measured(WRITE, "ab")[1], held=ALL)
+    about = replace(measured(WRITE, "ab")[1], spans=ALL)
     made = ladder(fact("kernel", "a"), (HOLDER, about), measured(COPY, "a"))
     unit = made.units[1]
     assert (unit.case, unit.items) == (f"{WRITE}[a:b]", (1,))
@@ -185,8 +185,8 @@ def test_an_item_that_holds_others_is_one_unit_with_their_ids_records_and_cases(
 
 def test_the_pairs_of_a_node_that_an_item_holds_are_a_unit_each():
     pairs = All("pair", (Pair("a", "b"), Pair("a", "c")), "a")
-    about = replace(measured(WRITE, ())[1], held=(pairs, *ALL))
-    made = ladder((f"{WRITE}[{'-'.join(map(str, about.held))}]", about), measured(COPY, "a"))
+    about = replace(measured(WRITE, ())[1], spans=(pairs, *ALL))
+    made = ladder((f"{WRITE}[{'-'.join(map(str, about.spans))}]", about), measured(COPY, "a"))
     assert {unit.case: unit.items for unit in made.units} == {
         f"{WRITE}[a:b]": (0,), f"{WRITE}[a:c]": (1,), f"{COPY}[a]": (2,),
     }  # fmt: skip
@@ -195,9 +195,9 @@ def test_the_pairs_of_a_node_that_an_item_holds_are_a_unit_each():
     assert list(made.ids())[4] == f"{WRITE}[a:c-mlx5_0-2B]"
 
 
-def test_the_items_at_one_place_that_hold_all_pairings_share_a_unit():
-    sizes = replace(measured(WRITE, "ab")[1], held=ALL)
-    traffic = replace(measured(WRITE, "ab", way="traffic")[1], held=ALL[:1])
+def test_the_items_at_one_place_with_all_pairings_share_a_unit():
+    sizes = replace(measured(WRITE, "ab")[1], spans=ALL)
+    traffic = replace(measured(WRITE, "ab", way="traffic")[1], spans=ALL[:1])
     made = ladder((HOLDER, sizes), (f"traffic[a:b-{ALL[0]}]", traffic))
     (unit,) = made.units
     assert unit.items == (0, 1)
@@ -214,7 +214,7 @@ def test_a_record_has_no_result_until_its_item_is_judged():
     assert list(ladder((item_id, about)).records()) == [record]
 
 
-def test_an_item_that_the_level_does_not_demand_is_measured_and_read():
+def test_an_item_that_the_level_does_not_require_is_measured_and_read():
     """An item of a site's own asks for another size; its test says what it wants to know."""
     made = ladder(measured(WRITE, "ab", "mlx5_0", 3))
     (row,) = made.rows(made.units[0])

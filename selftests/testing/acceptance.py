@@ -347,7 +347,7 @@ def _junit_case(case: ElementTree.Element) -> JunitCase:
 
 
 def _path_of(module: str) -> str:
-    """The first part of an id; a demand that no item was collected for is in no file."""
+    """The first part of an id; a required check without a collected item is in no file."""
     path = module.replace(".", "/")
     if module.startswith("tests."):
         return f"{path}.py"

@@ -48,16 +48,16 @@ def parse(text):
 
 
 def made_up_tool(monkeypatch):
-    """The claims that the tool makes, and the payload that it reports."""
+    """The checks that the tool makes, and the payload that it reports."""
     fake = SimpleNamespace(parse=parse, payload_bytes=lambda parsed: 1e6, sides=[], asked=[])
-    fake.said, fake.joined = (), None
+    fake.checks, fake.joined = (), None
 
-    def claims(asked, sides):
+    def checks(asked, sides):
         fake.asked.append(asked)
         fake.sides.append(sides)
-        return fake.said
+        return fake.checks
 
-    fake.claims = claims
+    fake.output_checks = checks
     for module in (assess, agreement):
         monkeypatch.setattr(module, "tool", lambda name: fake)
     return fake

@@ -11,8 +11,8 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.model import Case
 from railgauge.core.terms import Role
 from railgauge.planning import plan
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest
-from railgauge.tools.congestion import claims, parse
+from railgauge.tools.congestion import output_checks, parse
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest
 from testing.core_values import ROOT
 from testing.free_ports import free_port
 from testing.lab_bench import Bench, wait_for_listener
@@ -45,13 +45,13 @@ class Printed:
         return {str(one.kind) for one in parse(self.client).errors}
 
     @property
-    def denied(self) -> list[Claim]:
-        """The claims that do not agree."""
+    def denied(self) -> list[OutputCheck]:
+        """The output_checks that do not agree."""
         texts = (self.client, Role.CLIENT), (self.server, Role.SERVER)
         ends = zip(self.case.nodes, texts, strict=False)
         sides = tuple(SideOutput(node, role, parse(text)) for node, (text, role) in ends)
         asked = ToolRequest(self.case, self.platform.measurements[NAME], self.platform)
-        return [one for one in claims(asked, sides) if not one.agrees]
+        return [one for one in output_checks(asked, sides) if not one.agrees]
 
 
 def measured(bench: Bench, change: Callable[[Argv], Argv] = lambda argv: argv) -> Printed:

@@ -35,9 +35,9 @@ from railgauge.judging.assessor import Assessor
 from railgauge.judging.kernel_log import ITEMS as LOGS
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
-from railgauge.planning.demand import DemandInputs, demands
 from railgauge.planning.pairing import DIRECTED
 from railgauge.planning.part import LevelPart, within
+from railgauge.planning.required import LevelScope, required_checks
 from railgauge.run import invocation
 from railgauge.run.case_files import case_file
 from railgauge.run.invocation import Invocation
@@ -136,7 +136,7 @@ def _recorded(contents: RunFolder, run: RunPlan, store: Store) -> RunFolder:
     """Write records, plan and verdict, as they follow from the evidence."""
     platform, of = contents.platform(), contents.cluster()
     assessor = Assessor(platform, contents.found, contents.result, of.fabric)
-    wanted = demands(DemandInputs(platform, of, run.level_of(platform, of)))
+    wanted = required_checks(LevelScope(platform, of, run.level_of(platform, of)))
     items = [
         ItemRecord(
             SETTING.format(one.place),

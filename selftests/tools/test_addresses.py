@@ -66,11 +66,11 @@ def facts(lid=3, other_lid=5, gids=((), ()), product=None):
 
 
 def judged(client, server, found=None, lasted_s=LONG_ENOUGH_S):
-    said = (
+    run = (
         transcript("n1", stdout=client, duration_s=lasted_s),
         transcript("n2", stdout=server, role="server", duration_s=lasted_s),
     )
-    return read(HOMELAB, CASE, CaseResult((said,)), facts() if found is None else found)
+    return read(HOMELAB, CASE, CaseResult((run,)), facts() if found is None else found)
 
 
 def refusal(*words, **more):
@@ -108,7 +108,7 @@ def test_outputs_of_other_ports_are_denied_though_they_agree_with_each_other(cli
     assert "LID in the local address of n1: mlx5_0 of n1 has 0x3, the tool says 0x" in refusal(
         client, server
     )
-    assert judged(client, server, found={}).runs  # without facts nothing can be said
+    assert judged(client, server, found={}).runs  # without facts nothing can be compared
 
 
 def test_the_server_of_another_pair_is_denied():
@@ -116,7 +116,7 @@ def test_the_server_of_another_pair_is_denied():
     assert "the local one of n2 is LID 0x5 QPN 0x777" in refusal(output(ONE, OTHER), server)
 
 
-def test_what_an_output_or_a_survey_does_not_show_gives_no_claim():
+def test_what_an_output_or_a_survey_does_not_show_gives_no_check():
     client, server = output(ONE, OTHER), output(OTHER, ONE)
     silent = f"{RULE}\n{HEADER}{RULE}\n{TABLE}{RULE}\n"
     assert judged(client, silent).runs
@@ -150,11 +150,11 @@ def test_a_roce_port_is_known_by_any_of_its_gids():
         client = output(ROCE, FAR, (printed, V4[0]))
         assert judged(client, output(FAR, ROCE, (V4[0], printed)), found).runs
     strange = output(ROCE, FAR, (V4[0].replace(":12", ":13"), V4[0]))
-    said = refusal(strange, output(FAR, ROCE, (V4[0], V4[0].replace(":12", ":13"))), found)
-    assert "GID in the local address of n1: mlx5_0 of n1 has one of its GID table" in said
+    message = refusal(strange, output(FAR, ROCE, (V4[0], V4[0].replace(":12", ":13"))), found)
+    assert "GID in the local address of n1: mlx5_0 of n1 has one of its GID table" in message
 
 
-def test_a_gid_that_nobody_can_read_gives_no_claim():
+def test_a_gid_that_cannot_be_read_gives_no_check():
     found = facts(0, 0, ((V6[1],), (V4[1],)))
     for printed in ("1:2", "::ffff:", "300:128:00:00:00:00:00:00:16:76:116:255:254:70:225:171"):
         assert judged(output(ROCE, FAR, (printed, V4[0])), output(FAR, ROCE), found).runs
@@ -169,13 +169,13 @@ def test_roce_with_the_lid_of_an_infiniband_port_is_denied():
 
 def test_a_payload_that_the_link_could_not_move_in_the_time_of_the_command_is_denied():
     outputs = output(ONE, OTHER), output(OTHER, ONE)
-    said = refusal(*outputs, lasted_s=3.0)
-    assert "takes at least 10.49 s for 41.94 GB at 32 Gb/s, its command took 3.00 s" in said
+    message = refusal(*outputs, lasted_s=3.0)
+    assert "takes at least 10.49 s for 41.94 GB at 32 Gb/s, its command took 3.00 s" in message
     for lasted_s in (10.5, 60.0, 0.0):  # just enough, a slow controller, and no time at all
         assert judged(*outputs, lasted_s=lasted_s).runs
 
 
-def test_simulated_nodes_move_nothing_and_so_take_no_time():
+def test_the_time_of_simulated_nodes_is_not_checked():
     outputs = output(ONE, OTHER), output(OTHER, ONE)
     assert judged(*outputs, facts(product="railgauge lab node"), lasted_s=0.3).runs
 
@@ -193,7 +193,7 @@ def test_an_output_shows_both_ends_of_its_queue_pairs_whatever_lids_it_has():
     assert run_identity("perftest", text.replace(" remote address", " address")) == ""
 
 
-def test_a_recorded_output_is_read():
+def test_addresses_of_a_recorded_output_are_read():
     text = recorded("corpus/perftest", "045-")
     assert read_addresses(text)["local"] == (QueueAddress(0x2C, 0x88, 0x6DC93A),)
     assert tool("perftest").parse(text).summary["local"] == read_addresses(text)["local"]

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from railgauge.tools.ccl_tests import parse
-from railgauge.tools.ccl_tests.algorithms import claims_of_algorithm, name_of, subsystems
+from railgauge.tools.ccl_tests.algorithms import checks_of_algorithm, name_of, subsystems
 
 RING, TREE, NVLS = {"NCCL_ALGO": "Ring"}, {"NCCL_ALGO": "Tree"}, {"NCCL_ALGO": "NVLSTree"}
 
@@ -21,10 +21,10 @@ class Log:
         self.lines += [f"gpu01:2001:2065 [0] NCCL INFO {text}" for text in texts]
         return self
 
-    def claims(self, environment):
+    def output_checks(self, environment):
         said = parse("\n".join(self.lines)).summary
         asked = SimpleNamespace(measurement=SimpleNamespace(environment=environment))
-        return list(claims_of_algorithm(asked, said))
+        return list(checks_of_algorithm(asked, said))
 
 
 def call(name):
@@ -48,14 +48,14 @@ def call(name):
     ],
 )
 def test_the_algorithm_of_a_call_is_the_one_asked_for(environment, name, agrees):
-    (claim,) = Log().says(call(name)).claims(environment)
-    assert (claim.item, claim.agrees) == ("algorithm", agrees)
+    (check,) = Log().says(call(name)).output_checks(environment)
+    assert (check.item, check.agrees) == ("algorithm", agrees)
 
 
 def test_one_call_with_another_algorithm_is_too_much():
-    (claim,) = Log().says(*[call("0")] * 20, call("1")).claims(TREE)
-    assert (claim.said, claim.agrees) == ("TREE, RING", False)
-    assert "nccl.conf" in claim.remedy
+    (check,) = Log().says(*[call("0")] * 20, call("1")).output_checks(TREE)
+    assert (check.shown, check.agrees) == ("TREE, RING", False)
+    assert "nccl.conf" in check.remedy
 
 
 def test_the_log_of_the_calls_interrupts_each_row():
@@ -81,31 +81,31 @@ def test_the_log_of_the_calls_interrupts_each_row():
 
 def test_names_of_later_versions_are_read():
     text = "AllReduce: 8589934592 Bytes -> Algo COLLNET_CHAIN proto SIMPLE channel{Lo..Hi}={0..15}"
-    (claim,) = Log().says(text).claims({"NCCL_ALGO": "CollnetChain"})
-    assert claim.agrees
+    (check,) = Log().says(text).output_checks({"NCCL_ALGO": "CollnetChain"})
+    assert check.agrees
 
 
 def test_a_version_that_names_the_algorithm_has_to():
-    (claim,) = Log().claims(TREE)
-    assert (claim.said, claim.agrees) == ("nothing, although this version names it", False)
+    (check,) = Log().output_checks(TREE)
+    assert (check.shown, check.agrees) == ("nothing, although this version names it", False)
 
 
 @pytest.mark.parametrize("first", ["NCCL version 2.18.5+cuda12.2", "MCCL version 2.32.0", ""])
 def test_of_other_versions_nothing_is_known(first):
-    (claim,) = Log([first]).claims(RING)
-    assert (claim.said, claim.agrees) == (None, True)
+    (check,) = Log([first]).output_checks(RING)
+    assert (check.shown, check.agrees) == (None, True)
 
 
 def test_an_algorithm_for_each_collective_is_not_compared():
-    (claim,) = Log().says(call("0")).claims({"NCCL_ALGO": "allreduce:ring"})
-    assert claim.said is None
+    (check,) = Log().says(call("0")).output_checks({"NCCL_ALGO": "allreduce:ring"})
+    assert check.shown is None
 
 
 def test_the_column_of_rccl_tests_counts_too():
     asked = SimpleNamespace(measurement=SimpleNamespace(environment=RING))
     said = {"library": "RCCL", "choices": {8: {"algo": "Ring"}, 16: {"algo": "Tree"}}}
-    (claim,) = claims_of_algorithm(asked, said)
-    assert (claim.said, claim.agrees) == ("Ring, Tree", False)
+    (check,) = checks_of_algorithm(asked, said)
+    assert (check.shown, check.agrees) == ("Ring, Tree", False)
 
 
 def counts(nvls, collnet=0):
@@ -128,15 +128,15 @@ def counts(nvls, collnet=0):
     ],
 )
 def test_reductions_in_switches_have_channels(variable, value, lines, agrees):
-    (claim,) = Log().says(*lines).claims({variable: value})
-    assert claim.agrees is agrees
-    assert claim.said is not None
+    (check,) = Log().says(*lines).output_checks({variable: value})
+    assert check.agrees is agrees
+    assert check.shown is not None
 
 
 def test_without_the_line_of_channels_nothing_is_known():
-    (claim,) = Log().claims({"NCCL_NVLS_ENABLE": "1"})
-    assert (claim.said, claim.agrees) == (None, True)
-    assert not Log().claims({"NCCL_NVLS_ENABLE": "2"}), "the library decides"
+    (check,) = Log().output_checks({"NCCL_NVLS_ENABLE": "1"})
+    assert (check.shown, check.agrees) == (None, True)
+    assert not Log().output_checks({"NCCL_NVLS_ENABLE": "2"}), "the library decides"
 
 
 def test_the_log_is_asked_for_what_shows_it():

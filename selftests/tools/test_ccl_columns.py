@@ -1,4 +1,4 @@
-"""Another collective's output instead of the one asked for, in formats without a name.
+"""The output of another collective than the requested one, in formats without a name.
 
 The rows are those of rccl-tests and of MetaX's fork, which leaves the reduction blank where there
 is none: rccl/009 and mccl/002 of the corpus, and document 002.
@@ -16,7 +16,7 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds.physics import bus_factor
 from railgauge.core.model import Case, Parsed
 from railgauge.tools import tool
-from railgauge.tools.claims import SideOutput, ToolRequest
+from railgauge.tools.output_checks import SideOutput, ToolRequest
 
 PLATFORM = thresholds.load("metax-c500", ROOT / "thresholds")
 # Reduction, root and the column of wrong values in place, as nccl-tests prints them.
@@ -47,30 +47,30 @@ def output(name: str, *, blank: bool) -> Parsed:
     return tool("ccl-tests").parse("\n".join([*devices, HEADING, row, ""]))
 
 
-def collective(wanted: str, said: Parsed) -> tuple[str | None, bool]:
-    """The text of the claim about the collective, and whether it agrees."""
+def collective(wanted: str, parsed: Parsed) -> tuple[str | None, bool]:
+    """The text of the check about the collective, and whether it agrees."""
     measurement = replace(PLATFORM.measurements["node_all_reduce"], command=f"{wanted}_perf")
     asked = ToolRequest(Case("x", ("mx01",), None, (SIZE,)), measurement, PLATFORM)
-    claims = tool("ccl-tests").claims(asked, (SideOutput("mx01", "client", said),))
-    return next((c.said, c.agrees) for c in claims if c.item == "collective")
+    checks = tool("ccl-tests").output_checks(asked, (SideOutput("mx01", "client", parsed),))
+    return next((c.shown, c.agrees) for c in checks if c.item == "collective")
 
 
 @pytest.mark.parametrize("blank", [False, True])
 @pytest.mark.parametrize("name", PRINTED)
-def test_each_collective_is_told_from_every_other(name: str, blank: bool) -> None:
-    said = output(name, blank=blank)
-    assert said.errors == ()
-    assert said.summary["collective"] is None
-    denied = {wanted for wanted in PRINTED if not collective(wanted, said)[1]}
+def test_each_collective_is_distinguished_from_every_other(name: str, blank: bool) -> None:
+    parsed = output(name, blank=blank)
+    assert parsed.errors == ()
+    assert parsed.summary["collective"] is None
+    denied = {wanted for wanted in PRINTED if not collective(wanted, parsed)[1]}
     assert denied == {*PRINTED} - {name}
-    assert collective(name, said)[0] is not None
+    assert collective(name, parsed)[0] is not None
 
 
-def test_what_is_shown_is_said() -> None:
-    said, _ = collective("reduce_scatter", output("all_gather", blank=True))
-    assert said == "one with no reduction"
-    said, _ = collective("alltoall", output("all_gather", blank=False))
-    assert said == "one with a comparison in place"
+def test_the_columns_that_differ_are_named() -> None:
+    shown, _ = collective("reduce_scatter", output("all_gather", blank=True))
+    assert shown == "one with no reduction"
+    shown, _ = collective("alltoall", output("all_gather", blank=False))
+    assert shown == "one with a comparison in place"
 
 
 @pytest.mark.parametrize(("folder", "number", "name", "open_"), [
@@ -85,8 +85,8 @@ def test_what_is_shown_is_said() -> None:
 def test_real_tables_are_not_taken_for_others(
     folder: str, number: str, name: str, open_: set[str]
 ) -> None:
-    said = tool("ccl-tests").parse(recorded(f"corpus/{folder}", number))
-    said = replace(said, summary={**said.summary, "collective": None, "nranks": RANKS})
-    allowed = {wanted for wanted in PRINTED if collective(wanted, said)[1]}
+    parsed = tool("ccl-tests").parse(recorded(f"corpus/{folder}", number))
+    parsed = replace(parsed, summary={**parsed.summary, "collective": None, "nranks": RANKS})
+    allowed = {wanted for wanted in PRINTED if collective(wanted, parsed)[1]}
     assert name in allowed
     assert allowed <= {name} | open_

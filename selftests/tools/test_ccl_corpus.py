@@ -117,7 +117,7 @@ def values(parsed, metric, size, placement):
 
 
 @pytest.mark.parametrize("name", sorted(BOTH))
-def test_ground_truth(name):
+def test_values_of_recorded_outputs_are_those_of_the_index(name):
     size, outer, inner, average = BOTH[name]
     parsed = corpus(name)
     assert outer in values(parsed, "busbw", size, "out_of_place")
@@ -132,7 +132,7 @@ def test_sound_output_has_no_error(name):
 
 
 @pytest.mark.parametrize("name", sorted(ERRORS))
-def test_error_is_named(name):
+def test_an_error_in_a_recorded_output_is_named(name):
     kind, words = ERRORS[name]
     first = corpus(name).errors[0]
     assert first.kind == kind
@@ -140,18 +140,18 @@ def test_error_is_named(name):
 
 
 @pytest.mark.parametrize("name", sorted(set(ERRORS) - set(BOTH) - {"nccl/032", "nccl/033"}))
-def test_error_gives_no_value(name):
+def test_an_output_with_an_error_gives_no_value(name):
     assert corpus(name).samples == ()
 
 
 @pytest.mark.parametrize("name", sorted(RUNS))
-def test_what_was_run(name):
+def test_the_summary_names_the_run(name):
     summary = corpus(name).summary
     assert {key: summary.get(key) for key in RUNS[name]} == RUNS[name]
 
 
 @pytest.mark.parametrize("name", sorted(VERSIONS))
-def test_tool_version(name):
+def test_the_version_of_the_tool_is_read(name):
     assert corpus(name).tool_version == VERSIONS[name]
 
 
@@ -166,7 +166,7 @@ def test_no_file_of_the_corpus_is_forgotten():
     assert found == set(BOTH) | set(ERRORS) | OTHERS
 
 
-def test_mock_of_corrupt_results():
+def test_wrong_results_are_data_corruption():
     parsed = corpus("nccl/032")
     kinds = {problem.kind for problem in parsed.errors}
     assert {"data-corruption", "out-of-bounds", "too-few-ranks"} <= kinds
@@ -174,16 +174,16 @@ def test_mock_of_corrupt_results():
     assert parsed.summary["out_of_bounds"] == 2
 
 
-def test_mock_of_the_tools_own_limit():
+def test_an_average_below_the_tools_own_limit_is_an_error():
     assert "below-tool-limit" in {problem.kind for problem in corpus("nccl/033").errors}
 
 
-def test_average_of_a_footer_without_a_table():
+def test_closing_lines_without_a_table_give_the_average_and_no_rows():
     parsed = corpus("nccl/065")
     assert (parsed.summary["avg_busbw"], parsed.summary["rows"]) == (22.2173, 0)
 
 
-def test_several_types_of_one_table():
+def test_a_table_of_several_types_keeps_them_all():
     parsed = corpus("nccl/059")
     assert 463.68 in values(parsed, "busbw", 10737418240, "out_of_place")
     assert parsed.summary["dtypes"] == ("float", "double", "bfloat16", "f8e4m3", "f8e5m2")
@@ -221,7 +221,7 @@ def test_neuron_prints_one_side_in_binary_units():
         ("mi300x-rccl-allreduce-8gpu.txt", 32, 318.98, 116.669, 8),
     ],
 )
-def test_transcripts_of_the_seeds(name, rows, largest, average, nranks):
+def test_transcripts_of_the_seeds_are_read(name, rows, largest, average, nranks):
     parsed = read(TRANSCRIPTS / name)
     bandwidths = [s for s in parsed.samples if (s.metric, s.placement) == ("busbw", "out_of_place")]
     assert (len(bandwidths), bandwidths[-1].value) == (rows, largest)

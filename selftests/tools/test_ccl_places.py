@@ -7,7 +7,7 @@ import pytest
 from railgauge.launchers.beside_gpu import PlacedRank
 from railgauge.tools.ccl_tests import parse
 from railgauge.tools.ccl_tests.facts import RankDevice
-from railgauge.tools.ccl_tests.places import claims_of_places
+from railgauge.tools.ccl_tests.places import checks_of_places
 
 CPUS = {"0": "0-51,104-155", "1": "52-103,156-207"}
 BUSES = ["0000:1b:00.0", "0000:5d:00.0", "0000:9b:00.0", "0000:dd:00.0"]
@@ -28,30 +28,30 @@ def ranks(*cpus, host="gpu01"):
 GOOD = ranks("0-51,104-155", "0-51", "52-103", "156-207")
 
 
-def claims(placed, nranks=4, facts=None, *, is_placed=True, devices=()):
+def checks(placed, nranks=4, facts=None, *, is_placed=True, devices=()):
     asked = SimpleNamespace(
         case=SimpleNamespace(nodes=("n1",)),
         facts=lambda _node: survey() if facts is None else facts,
     )
-    said = {"placed": placed, "nranks": nranks, "devices": devices}
-    return list(claims_of_places(asked, said, is_placed=is_placed))
+    summary = {"placed": placed, "nranks": nranks, "devices": devices}
+    return list(checks_of_places(asked, summary, is_placed=is_placed))
 
 
-def test_ranks_beside_their_gpus():
-    (claim,) = claims(GOOD)
-    assert (claim.said, claim.agrees) == ("4 ranks on them", True)
-
-
-@pytest.mark.parametrize("silent", [None, ()])
-def test_ranks_that_were_placed_have_to_say_where_they_run(silent):
-    (claim,) = claims(silent)
-    assert (claim.said, claim.agrees) == ("no rank says where it runs", False)
-    assert "by hand" in claim.remedy
+def test_ranks_beside_their_gpus_agree():
+    (check,) = checks(GOOD)
+    assert (check.shown, check.agrees) == ("4 ranks on them", True)
 
 
 @pytest.mark.parametrize("silent", [None, ()])
-def test_without_a_line_of_ranks_that_were_not_placed_there_is_no_claim(silent):
-    assert claims(silent, is_placed=False) == []
+def test_placed_ranks_that_do_not_print_where_they_run_are_denied(silent):
+    (check,) = checks(silent)
+    assert (check.shown, check.agrees) == ("no rank prints where it runs", False)
+    assert "by hand" in check.remedy
+
+
+@pytest.mark.parametrize("silent", [None, ()])
+def test_ranks_that_were_not_placed_and_print_nothing_give_no_check(silent):
+    assert checks(silent, is_placed=False) == []
 
 
 def used(*buses, host="gpu01.site"):
@@ -71,9 +71,9 @@ def used(*buses, host="gpu01.site"):
     ],
     ids=["bus", "address", "same socket", "no address", "elided", "another host"],
 )
-def test_ranks_beside_the_gpus_that_the_test_names(devices):
-    (claim,) = claims(GOOD, devices=devices)
-    assert claim.agrees
+def test_ranks_beside_the_gpus_that_the_test_names_agree(devices):
+    (check,) = checks(GOOD, devices=devices)
+    assert check.agrees
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,9 @@ def test_ranks_beside_the_gpus_that_the_test_names(devices):
     ids=["bus", "address, listed backwards"],
 )
 def test_a_test_that_numbers_gpus_otherwise_runs_far_from_them(devices):
-    (claim,) = claims(GOOD, devices=devices)
-    assert not claim.agrees
-    first = claim.said.split("; ")[0]
+    (check,) = checks(GOOD, devices=devices)
+    assert not check.agrees
+    first = check.shown.split("; ")[0]
     assert first.startswith("rank 0 of gpu01 for GPU 0000:1b:00.0 on CPUs 0-51,104-155, while the")
 
 
@@ -96,19 +96,19 @@ def test_an_address_that_two_gpus_share_names_neither():
     shared = ["0000:1b:00.0", "0001:1b:00.0"]
     gpus = [SimpleNamespace(bus_id=bus, numa_node=n) for n, bus in enumerate(shared)]
     placed = tuple(PlacedRank(n, "gpu01", bus, CPUS[str(n)]) for n, bus in enumerate(shared))
-    (claim,) = claims(placed, 2, survey(gpus=gpus), devices=used("0x1b", "0x1b"))
-    assert claim.agrees
+    (check,) = checks(placed, 2, survey(gpus=gpus), devices=used("0x1b", "0x1b"))
+    assert check.agrees
 
 
 @pytest.mark.parametrize(
-    ("placed", "said"),
+    ("placed", "shown"),
     [
         (ranks("0-51", "52-103", "52-103", "156-207"),
          "rank 1 of gpu01 for GPU 0000:5d:00.0 on CPUs 52-103"),
         (ranks("0-51", "0-51", "0-207", "156-207"),
          "rank 2 of gpu01 for GPU 0000:9b:00.0 on CPUs 0-207"),
-        (GOOD[:3], "3 of 4 ranks say where they run"),
-        ((*GOOD[:3], GOOD[2]), "3 of 4 ranks say where they run"),
+        (GOOD[:3], "3 of 4 ranks print where they run"),
+        ((*GOOD[:3], GOOD[2]), "3 of 4 ranks print where they run"),
         ((*GOOD[:3], PlacedRank(3, "gpu01", "0000:ff:00.0", "156-207")),
          "rank 3 of gpu01 for GPU 0000:ff:00.0 on CPUs 156-207"),
         ((*GOOD[:3], PlacedRank(3, "gpu01", BUSES[3], "7-")),
@@ -116,15 +116,15 @@ def test_an_address_that_two_gpus_share_names_neither():
     ],
     ids=["far socket", "not bound", "one is silent", "one speaks twice", "another GPU", "no list"],
 )  # fmt: skip
-def test_a_rank_elsewhere_disagrees(placed, said):
-    (claim,) = claims(placed)
-    assert (claim.said, claim.agrees) == (said, False)
-    assert "ranks: launcher" in claim.remedy
+def test_a_rank_elsewhere_disagrees(placed, shown):
+    (check,) = checks(placed)
+    assert (check.shown, check.agrees) == (shown, False)
+    assert "ranks: launcher" in check.remedy
 
 
-def test_many_ranks_are_told_in_short():
-    (claim,) = claims(ranks(*["208"] * 4))
-    assert claim.said.endswith("; and 1 more")
+def test_a_list_of_many_ranks_is_shortened():
+    (check,) = checks(ranks(*["208"] * 4))
+    assert check.shown.endswith("; and 1 more")
 
 
 @pytest.mark.parametrize(
@@ -133,13 +133,13 @@ def test_many_ranks_are_told_in_short():
      survey(gpus=[SimpleNamespace(bus_id=bus, numa_node=-1) for bus in BUSES])],
 )  # fmt: skip
 def test_what_the_survey_does_not_know_is_not_compared(facts):
-    (claim,) = claims(GOOD, facts=facts)
-    assert (claim.said, claim.agrees) == (None, True)
+    (check,) = checks(GOOD, facts=facts)
+    assert (check.shown, check.agrees) == (None, True)
 
 
 def test_a_rank_that_found_no_gpu_proves_nothing():
-    (claim,) = claims(tuple(PlacedRank(n, "gpu01", "", "0-207") for n in range(4)))
-    assert (claim.said, claim.agrees) == (None, True)
+    (check,) = checks(tuple(PlacedRank(n, "gpu01", "", "0-207") for n in range(4)))
+    assert (check.shown, check.agrees) == (None, True)
 
 
 @pytest.mark.parametrize("prefixes", [("", "", ""), ("[1,0]<stdout>: ", "[1,1]<stdout>: ") * 2])

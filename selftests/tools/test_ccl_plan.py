@@ -43,7 +43,7 @@ def command(given=None, **options):
     return made
 
 
-def test_two_nodes_of_eight():
+def test_two_nodes_of_eight_gpus_start_sixteen_ranks():
     made = command(Given(environment={"MCCL_CROSS_NIC": "1"}), dtype="float", iterations=10)
     assert made.argv == (
         "mpirun", "--allow-run-as-root", "-np", "16", "--host", "10.0.0.1:8,10.0.0.2:8",
@@ -54,7 +54,7 @@ def test_two_nodes_of_eight():
     assert (made.node, made.time_limit_s, made.listens_on) == ("mx01", 300, None)
 
 
-def test_one_process_with_all_gpus_of_its_node_is_bound_to_none():
+def test_one_process_with_all_gpus_of_its_node_is_not_bound():
     argv = command(cluster_with_ranks(), gpus_per_process=8).argv
     assert argv[argv.index("-np") :][:4] == ("-np", "2", "--host", "10.0.0.1:1,10.0.0.2:1")
     assert argv[argv.index("--bind-to") + 1] == "none"
@@ -110,14 +110,14 @@ def test_a_build_with_mpi_keeps_its_ending(key):
     assert "/opt/nccl/all_gather_perf_mpi" in made.argv
 
 
-def test_options_of_the_tool():
+def test_options_become_flags_of_the_tool():
     made = command(warmup=5, cycles=20, graph=True, check=0, launcher_args=["-mca", "pml", "^ucx"])
     text = " ".join(made.argv)
     assert "-w 5 -N 20 -G 1 -c 0" in text
     assert "--bind-to numa -mca pml ^ucx /opt" in text
 
 
-def test_launcher_arguments_by_launcher():
+def test_launcher_arguments_may_be_given_by_launcher():
     by_launcher = {"openmpi": ["-mca", "pml", "^ucx"], "slurm": ["--mpi=pmix"]}
     slurm = Given(cluster=replace(CLUSTER, launcher="slurm"))
     assert "^ucx" in command(launcher_args=by_launcher).argv
@@ -133,7 +133,7 @@ def test_launcher_arguments_by_launcher():
         ("/opt/perf/sendrecv_perf", "/opt/perf/all_reduce_perf"),
     ],
 )
-def test_program_from_folder_or_neighbour(directory, program):
+def test_the_program_is_found_in_the_folder_or_beside_another(directory, program):
     given = Given(cluster=replace(CLUSTER, tools={"ccl_tests": directory} if directory else {}))
     assert program in command(given).argv
 
@@ -143,7 +143,7 @@ def test_one_size_is_a_sweep_of_one():
     assert "-b 8589934592 -e 8589934592 -f 2" in " ".join(command(given).argv)
 
 
-def test_another_factor():
+def test_another_factor_of_the_sweep_becomes_a_flag():
     given = Given(case=replace(Given().case, sizes=(8, 32, 128)))
     assert "-b 8 -e 128 -f 4" in " ".join(command(given, factor=4).argv)
 
@@ -155,9 +155,9 @@ def test_sizes_that_no_sweep_prints_are_refused(sizes):
 
 
 def test_debug_makes_the_library_name_its_transports():
-    said = {"MCCL_DEBUG": "INFO", "MCCL_DEBUG_SUBSYS": "INIT,NET"}
-    assert said.items() <= command(debug=True).environment.items()
-    assert set(said) <= set(command(debug=True).argv)
+    variables = {"MCCL_DEBUG": "INFO", "MCCL_DEBUG_SUBSYS": "INIT,NET"}
+    assert variables.items() <= command(debug=True).environment.items()
+    assert set(variables) <= set(command(debug=True).argv)
     assert "MCCL_DEBUG" not in command(debug=False).environment
 
 
@@ -174,7 +174,7 @@ def test_rccl_reads_the_variables_of_nccl():
         ("metax", "MACA_VISIBLE_DEVICES"),
     ],
 )
-def test_one_gpu_a_node(vendor, variable):
+def test_a_measurement_may_use_one_gpu_a_node(vendor, variable):
     given = Given(platform=platform(vendor))
     made = command(given, gpus_per_node=1)
     assert {"2", "10.0.0.1:1,10.0.0.2:1", variable} <= set(made.argv)
@@ -192,13 +192,13 @@ def test_the_hostfiles_environment_wins():
     assert command(given, gpus_per_node=1).environment["MACA_VISIBLE_DEVICES"] == "7"
 
 
-def test_the_launcher_of_the_cluster():
+def test_the_launcher_is_that_of_the_cluster():
     slurm = command(Given(cluster=replace(CLUSTER, launcher="slurm")))
     assert slurm.argv[:3] == ("srun", "--nodes=2", "--nodelist=mx01,mx02")
     assert command(Given(cluster=replace(CLUSTER, launcher="mpich"))).argv[0] == "mpiexec"
 
 
-def test_another_user_needs_no_leave_to_be_root():
+def test_another_user_needs_no_permission_to_be_root():
     nodes = tuple(replace(node, ssh=SshSettings(user="bench")) for node in NODES)
     made = command(Given(cluster=replace(CLUSTER, nodes=nodes)))
     assert "--allow-run-as-root" not in made.argv
@@ -220,7 +220,7 @@ def test_wrong_options_are_refused(options, words):
         command(**options)
 
 
-def test_what_is_no_collective_is_refused():
+def test_a_command_that_is_no_collective_is_refused():
     measurement = replace(Given().measurement, command="ib_write_bw")
     with pytest.raises(BadInput, match="is not a command of ccl-tests"):
         commands(replace(Given(), measurement=measurement), 1)

@@ -204,7 +204,7 @@ def test_cpu_time_is_not_the_time_of_the_collective():
     assert metrics == {"cputime_us", "algbw", "busbw", "wrong"}
 
 
-def test_per_iteration_and_timestamp_columns():
+def test_columns_of_iterations_and_timestamps_are_read():
     heading = (
         "#  size count type redop root"
         + " time algbw busbw #wrong #bitdiff i_min i_max i_p99 i_cv%" * 2
@@ -257,7 +257,7 @@ LOG = "node0:4711:4799 [0] {library} INFO {text}\n"
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("library", ["NCCL", "MCCL"])
-def test_transports_of_the_log(lines, transports, library):
+def test_transports_are_read_from_the_log(lines, transports, library):
     log = "".join(LOG.format(library=library, text=line) for line in lines)
     parsed = parse(HEAD + RANKS + log + HEADING + ROWS + FOOT)
     assert parsed.summary.get("transports") == transports
@@ -296,7 +296,7 @@ def document(**changes):
     }  # fmt: skip
 
 
-def test_json():
+def test_the_json_file_is_read_like_the_table():
     parsed = parse(json.dumps(document()))
     assert parsed.problems == ()
     assert [(s.metric, s.value, s.placement) for s in parsed.samples[:4]] == [
@@ -334,11 +334,11 @@ def test_nothing_of_the_environment_is_kept():
         ({"devices": document()["devices"][:1]}, "too-few-ranks"),
     ],
 )  # fmt: skip
-def test_json_that_is_wrong(changes, kind):
+def test_wrong_json_is_an_error(changes, kind):
     assert kind in kinds(json.dumps(document(**changes)))
 
 
-def test_in_place_only_and_unchecked():
+def test_a_table_in_place_only_without_checks_is_read():
     result = {**document()["results"][0], "out_of_place": None}
     result["in_place"]["nwrong"] = None
     parsed = parse(json.dumps(document(results=[result], average_bus_bandwidth={})))
@@ -354,7 +354,7 @@ def test_json_cut_anywhere_gives_nothing():
 
 
 @pytest.mark.parametrize("ranks", [24, 40, 48])
-def test_parts_that_are_rounded_down_are_of_the_size_that_was_asked_for(ranks):
+def test_a_message_rounded_down_counts_as_the_requested_size(ranks):
     """nccl-tests rounds each rank's part down to 16 bytes, which 2^n nodes never show."""
     asked = 2**30
     printed = asked // (16 * ranks) * 16 * ranks

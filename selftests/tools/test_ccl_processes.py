@@ -1,4 +1,4 @@
-"""How many GPUs the processes of a collective test have, claimed of header and process numbers."""
+"""The GPUs of each process of a collective test: header and process numbers must agree."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from testing.core_values import ROOT
 from railgauge.config import thresholds
 from railgauge.core.model import Case
 from railgauge.tools import tool
-from railgauge.tools.claims import SideOutput, ToolRequest
+from railgauge.tools.output_checks import SideOutput, ToolRequest
 
 MI300X = thresholds.load("mi300x", ROOT / "thresholds")
 HEADER = (
@@ -20,7 +20,7 @@ RANK = (
 )
 
 
-def said(pids, gpus=1, threads=1):
+def output(pids, gpus=1, threads=1):
     ranks = "".join(RANK.format(rank=rank, pid=pid) for rank, pid in enumerate(pids))
     return tool("ccl-tests").parse(HEADER.format(gpus=gpus, threads=threads) + ranks)
 
@@ -28,8 +28,8 @@ def said(pids, gpus=1, threads=1):
 def agrees(parsed, **options):
     measurement = replace(MI300X.measurements["node_all_reduce"], options=options)
     asked = ToolRequest(Case("node_all_reduce", ("n1",), None, (1024,)), measurement, MI300X)
-    claims = tool("ccl-tests").claims(asked, (SideOutput("n1", "client", parsed),))
-    (one,) = [claim for claim in claims if claim.item == "GPUs of each process"]
+    checks = tool("ccl-tests").output_checks(asked, (SideOutput("n1", "client", parsed),))
+    (one,) = [check for check in checks if check.item == "GPUs of each process"]
     return one.agrees
 
 
@@ -54,4 +54,4 @@ EACH_OWN, ONE, TWO = range(100, 108), [100] * 8, [100] * 4 + [200] * 4
 )
 def test_a_process_has_as_many_gpus_as_asked_for(pids, gpus, threads, asked, fits):
     options = {"gpus_per_process": asked} if asked > 1 else {}
-    assert agrees(said(pids, gpus, threads), **options) is fits
+    assert agrees(output(pids, gpus, threads), **options) is fits

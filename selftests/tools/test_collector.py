@@ -29,7 +29,7 @@ def test_rows_of_one_metric_size_and_placement_are_iterations():
         (0.0, "zero-value"),
     ],
 )
-def test_what_is_no_value_is_an_error_and_still_a_row(value, kind):
+def test_an_invalid_value_is_an_error_and_still_counts_as_a_row(value, kind):
     collector = OutputCollector()
     collector.add("busbw", "GB/s", value)
     collector.add("busbw", "GB/s", 2.0)
@@ -37,7 +37,7 @@ def test_what_is_no_value_is_an_error_and_still_a_row(value, kind):
     assert [(one.value, one.iteration) for one in collector.samples] == [(2.0, 1)]
 
 
-def test_a_zero_that_may_be_is_a_value():
+def test_a_valid_zero_is_a_value():
     collector = OutputCollector()
     collector.add("wrong", "count", 0, may_be_zero=True)
     assert (collector.samples[0].value, collector.problems) == (0, [])
@@ -57,7 +57,7 @@ def test_errors_come_first_and_one_of_a_kind_counts_the_others():
 
 @pytest.mark.parametrize(("text", "kind"), [("", "no-output"), (" \n", "no-output"),
                                             ("words\n", "no-table")])  # fmt: skip
-def test_nothing_is_told_from_something_else(text, kind):
+def test_an_empty_output_is_distinguished_from_another_text(text, kind):
     collector = OutputCollector()
     assert collector.is_empty
     collector.nothing(text, "no figure of this tool")
@@ -65,11 +65,11 @@ def test_nothing_is_told_from_something_else(text, kind):
 
 
 @pytest.mark.parametrize(
-    "said", ["sh: 1: iperf3: not found", "bash: iperf3: command not found",
+    "message", ["sh: 1: iperf3: not found", "bash: iperf3: command not found",
              "iperf3: error while loading shared libraries: libiperf.so.0"]
 )  # fmt: skip
-def test_a_program_that_could_not_be_started(said):
+def test_a_program_that_could_not_be_started_is_an_error(message):
     collector = OutputCollector()
-    assert not collector.check_started(f"{said}\n", "iperf3")
+    assert not collector.check_started(f"{message}\n", "iperf3")
     assert kinds(collector) == ["tool-missing"]
     assert OutputCollector().check_started("iperf 3.16\n", "iperf3")

@@ -11,39 +11,39 @@ from test_ccl_plan import BESIDE, CLUSTER, Given, command
 from railgauge.core.model import Parsed
 from railgauge.launchers.on_core import RankOnCore, on_core
 from railgauge.tools import ccl_tests, mpi_bench
-from railgauge.tools.cores import claims_of_cores
+from railgauge.tools.cores import checks_of_cores
 
 ARGV = ("mpirun", "-np", "4", "--bind-to", "core", *on_core(("all_reduce_perf",)))
 GOOD = tuple(RankOnCore(n, "gpu01", f"{n},{n + 8}", f"{n},{n + 8}") for n in range(4))
 CPUS = {"0": "0-3,8-11", "1": "4-7,12-15"}
 
 
-def claims(told, argv=ARGV, ranks=4, numa_node=None, cpus=CPUS, *, is_planned=True):
+def checks(listed, argv=ARGV, ranks=4, numa_node=None, cpus=CPUS, *, is_planned=True):
     facts = SimpleNamespace(hostname="gpu01.site", numa_cpus=cpus)
     case = SimpleNamespace(nodes=("n1",))
     asked = SimpleNamespace(case=case, facts=lambda _node: facts, is_planned=is_planned)
-    side = SimpleNamespace(argv=argv, parsed=Parsed("t", None, (), {"on_core": told}, ()))
-    return list(claims_of_cores(asked, side, ranks, numa_node))
+    side = SimpleNamespace(argv=argv, parsed=Parsed("t", None, (), {"on_core": listed}, ()))
+    return list(checks_of_cores(asked, side, ranks, numa_node))
 
 
-def test_each_rank_on_a_core_of_its_own():
-    (claim,) = claims(GOOD)
-    assert (claim.said, claim.agrees) == ("4 ranks on cores of their own", True)
+def test_ranks_on_cores_of_their_own_agree():
+    (check,) = checks(GOOD)
+    assert (check.shown, check.agrees) == ("4 ranks on cores of their own", True)
 
 
 def test_one_thread_of_the_core_is_enough():
     """A job that may use one thread of each core gives a rank no other."""
-    (claim,) = claims(tuple(RankOnCore(n, "gpu01", f"{n},{n + 8}", str(n)) for n in range(4)))
-    assert claim.agrees
+    (check,) = checks(tuple(RankOnCore(n, "gpu01", f"{n},{n + 8}", str(n)) for n in range(4)))
+    assert check.agrees
 
 
-def test_ranks_of_two_nodes_have_the_cores_of_the_same_number():
-    (claim,) = claims((*GOOD[:2], *(RankOnCore(n, "gpu02", f"{n}", f"{n}") for n in (0, 1))))
-    assert claim.agrees
+def test_ranks_of_two_nodes_may_have_cores_of_the_same_number():
+    (check,) = checks((*GOOD[:2], *(RankOnCore(n, "gpu02", f"{n}", f"{n}") for n in (0, 1))))
+    assert check.agrees
 
 
 @pytest.mark.parametrize(
-    ("told", "says"),
+    ("listed", "message"),
     [
         (tuple(RankOnCore(n, "gpu01", "0,8", "0-15") for n in range(4)),
          "rank 0 of gpu01 on CPUs 0-15, which are more than the core 0,8"),
@@ -55,50 +55,50 @@ def test_ranks_of_two_nodes_have_the_cores_of_the_same_number():
          "rank 3 of gpu01 on CPUs 3, whose core the node does not show"),
         ((*GOOD[:3], RankOnCore(3, "gpu01", "3,11", "3-")),
          "rank 3 of gpu01 on CPUs 3-, which are more than"),
-        (GOOD[:3], "3 of 4 ranks say where they run"),
-        ((*GOOD[:3], GOOD[2]), "3 of 4 ranks say where they run"),
-        ((*GOOD, GOOD[2]), "4 of 4 ranks say where they run"),
-        ((), "no rank says where it runs"),
-        (None, "no rank says where it runs"),
+        (GOOD[:3], "3 of 4 ranks print where they run"),
+        ((*GOOD[:3], GOOD[2]), "3 of 4 ranks print where they run"),
+        ((*GOOD, GOOD[2]), "4 of 4 ranks print where they run"),
+        ((), "no rank prints where it runs"),
+        (None, "no rank prints where it runs"),
     ],
     ids=["option ignored", "two on a core", "two threads of a core", "no core", "no list",
          "one silent", "one speaks for another", "one speaks twice", "all silent", "no lines"],
 )  # fmt: skip
-def test_what_was_not_done_as_asked_disagrees(told, says):
-    (claim,) = claims(told)
-    assert not claim.agrees
-    assert claim.said.startswith(says)
-    assert "by hand" in claim.remedy
+def test_ranks_that_are_not_bound_as_asked_disagree(listed, message):
+    (check,) = checks(listed)
+    assert not check.agrees
+    assert check.shown.startswith(message)
+    assert "by hand" in check.remedy
 
 
-def test_many_are_told_in_short():
-    (claim,) = claims(tuple(RankOnCore(n, "gpu01", "0,8", "0-15") for n in range(4)))
-    assert claim.said.endswith("; and 2 more")
+def test_a_list_of_many_ranks_is_shortened():
+    (check,) = checks(tuple(RankOnCore(n, "gpu01", "0,8", "0-15") for n in range(4)))
+    assert check.shown.endswith("; and 2 more")
 
 
-def test_a_core_of_another_numa_node_than_the_declared_one():
+def test_a_core_of_another_numa_node_than_the_declared_one_disagrees():
     far = (*GOOD[:3], RankOnCore(3, "gpu01", "4,12", "4,12"))
-    assert [claim.agrees for claim in claims(far)] == [True]
-    (claim,) = claims(far, numa_node=0)
-    assert claim.said == (
+    assert [check.agrees for check in checks(far)] == [True]
+    (check,) = checks(far, numa_node=0)
+    assert check.shown == (
         "rank 3 of gpu01 on CPUs 4,12, which are not those of NUMA node 0 (0-3,8-11)"
     )
-    assert claim.asked == "one for each rank, no other rank's, on NUMA node 0"
-    assert not claim.agrees
-    assert [claim.agrees for claim in claims(GOOD, numa_node=0)] == [True]
-    assert [claim.agrees for claim in claims(far, numa_node=0, cpus={})] == [True]
+    assert check.asked == "one for each rank, no other rank's, on NUMA node 0"
+    assert not check.agrees
+    assert [check.agrees for check in checks(GOOD, numa_node=0)] == [True]
+    assert [check.agrees for check in checks(far, numa_node=0, cpus={})] == [True]
 
 
-def test_a_launcher_that_was_not_asked_shows_no_cores():
-    assert claims((), ("mpirun", "--bind-to", "none", "all_reduce_perf")) == []
-    assert claims((), ()) == []
+def test_without_a_request_to_bind_there_is_no_check():
+    assert checks((), ("mpirun", "--bind-to", "none", "all_reduce_perf")) == []
+    assert checks((), ()) == []
 
 
-def test_an_output_that_the_suite_did_not_make_need_not_show_it():
-    (claim,) = claims(None, is_planned=False)
-    assert (claim.said, claim.agrees) == (None, True)
-    (claim,) = claims(GOOD[:3], is_planned=False)
-    assert not claim.agrees
+def test_an_output_of_another_run_need_not_show_the_cores():
+    (check,) = checks(None, is_planned=False)
+    assert (check.shown, check.agrees) == (None, True)
+    (check,) = checks(GOOD[:3], is_planned=False)
+    assert not check.agrees
 
 
 # --- the commands ---
@@ -106,7 +106,7 @@ def test_an_output_that_the_suite_did_not_make_need_not_show_it():
 
 @pytest.mark.parametrize("cluster", [CLUSTER, BESIDE], ids=["launcher", "beside-gpu"])
 @pytest.mark.parametrize("by", ["site", "measurement"])
-def test_ranks_that_are_to_be_bound_to_cores_say_so(cluster, by):
+def test_ranks_that_are_bound_to_cores_print_their_core(cluster, by):
     words = ("--bind-to", "core", "--map-by", "socket")
     own = {"launcher_args": list(words)} if by == "measurement" else {}
     site = words if by == "site" else ()
@@ -144,5 +144,5 @@ def test_the_lines_are_read_from_between_those_of_the_tool(parse, prefix):
         "mpi-bench run collective=all_reduce ranks=2 type=float32 iterations=2 warmup=1 cycles=1",
         "railgauge: rank 1 of gpu01: core none, CPUs 0-1",
     ]
-    told = parse("".join(f"{prefix}{line}\n" for line in lines)).summary["on_core"]
-    assert told == (RankOnCore(0, "gpu01", "0,8", "0,8"), RankOnCore(1, "gpu01", "", "0-1"))
+    listed = parse("".join(f"{prefix}{line}\n" for line in lines)).summary["on_core"]
+    assert listed == (RankOnCore(0, "gpu01", "0,8", "0,8"), RankOnCore(1, "gpu01", "", "0-1"))

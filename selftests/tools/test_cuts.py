@@ -1,7 +1,7 @@
-"""An output that was cut off, at either end, never gives fewer values in silence.
+"""An output that was cut off, at either end, never loses values silently.
 
-It gives the values of the whole, an error, or a warning that no verdict ignores. It is cut at the
-ends of its lines and at many places between them, of a long output at fewer.
+It gives the values of the whole, an error, or a warning that no verdict ignores. Each output is cut
+at the ends of its lines and at many places between them; a long one at fewer.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from testing.recorded_outputs import recorded
 from railgauge import tools
 from railgauge.judging.evidence import DOUBTS
 
-# What is left is a whole output: it holds two of them, or its parts are whole by themselves.
+# The rest is a whole output: the text holds two, or its parts are whole by themselves.
 WHOLE_IN_PART = {
     "corpus/perftest/001-ib_write_bw-8M-both-sides-concat-MBs.txt": "both sides, one after another",
     "corpus/perftest/046-unit-trap-loopback-interleaved-100g.txt": "both sides on one terminal",
@@ -43,7 +43,7 @@ def cuts(text):
 
 
 @pytest.mark.parametrize(("tool", "path"), recorded(WHOLE_IN_PART))
-def test_no_cut_loses_values_in_silence(tool, path):
+def test_no_cut_loses_values_silently(tool, path):
     text = path.read_text(encoding="utf-8", errors="replace")
     parse = tools.tool(tool).parse
     whole = parse(text)

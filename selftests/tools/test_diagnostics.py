@@ -27,7 +27,7 @@ def statuses(report):
     return {result.name: result.status for result in report.results}
 
 
-def test_short_table_without_its_end():
+def test_a_short_table_without_its_end_is_an_error():
     report = parse_dcgmi_diag(recorded("corpus/dcgmi", "001"))
     assert kinds(report) == ["truncated"]
     assert not report.has_passed
@@ -35,7 +35,7 @@ def test_short_table_without_its_end():
     assert statuses(report)["Blacklist"] == statuses(report)["Inforom"] == "pass"
 
 
-def test_json_with_a_failure_and_a_warning():
+def test_a_failure_and_a_warning_are_read_from_json():
     report = parse_dcgmi_diag(recorded("corpus/dcgmi", "004"))
     assert not report.has_passed
     found = statuses(report)
@@ -43,7 +43,7 @@ def test_json_with_a_failure_and_a_warning():
     assert set(found.values()) == {"pass", "fail", "warn"}
 
 
-def test_json_that_passed():
+def test_json_of_a_passed_diagnostic_is_read():
     report = parse_dcgmi_diag(recorded("corpus/dcgmi", "005"))
     assert report.has_passed
     assert set(statuses(report).values()) == {"pass"}
@@ -71,7 +71,7 @@ def test_wrapped_warnings_are_put_together():
 @pytest.mark.parametrize(
     ("folder", "name"), [("corpus/dcgmi", "007"), ("transcripts", "h200-dcgmi-diag-eud")]
 )
-def test_eud(folder, name):
+def test_a_run_of_eud_is_read(folder, name):
     report = parse_dcgmi_diag(recorded(folder, name))
     assert report.has_passed
     assert statuses(report) == {"EUD Test": "pass"}
@@ -92,7 +92,7 @@ Successfully ran diagnostic for group.
 """
 
 
-def test_gpus_that_failed():
+def test_gpus_that_failed_are_named():
     report = parse_dcgmi_diag(TABLE)
     assert report.named("Targeted Power")[0].gpus == (0, 3)
     assert report.named("PCIe")[0].gpus == ()
@@ -115,7 +115,7 @@ def test_gpus_that_failed():
         ('{"DCGM Diagnostic": {"runtime_error": "no host engine"}}', "tool-failed"),
     ],
 )
-def test_what_is_no_result(text, kind):
+def test_a_text_without_results_is_an_error(text, kind):
     report = parse_dcgmi_diag(text)
     assert kind in kinds(report)
     assert not report.has_passed
@@ -130,7 +130,7 @@ def report_of(*results):
     return parse_dcgmi_diag("warming up\n" + json.dumps({"DCGM Diagnostic": content}))
 
 
-def test_results_of_each_gpu():
+def test_results_of_each_gpu_are_read():
     report = report_of(
         {"entity_group": "GPU", "entity_id": 0, "status": "Pass"},
         {"gpu_id": "1", "status": "Fail", "warnings": [{"warning": "a  b", "error_id": 3}, "c"]},
@@ -159,7 +159,7 @@ def test_a_cut_table_never_passes_and_gives_no_new_result():
         assert not report.has_passed
 
 
-def test_health_checks_of_the_seed():
+def test_health_checks_of_the_seed_are_read():
     results = parse_nhc(recorded("transcripts", "h200-azure-nhc"))
     assert len(results) == 7
     assert all(result.has_passed for result in results)
@@ -179,7 +179,7 @@ ERROR:  nhc:  Health check passed:  check_odd: said both ways
 SUCCESS:  nhc:  Health check passed:  check_gp"""
 
 
-def test_failures():
+def test_failed_checks_are_counted_and_named():
     results = parse_nhc(FAILURES)
     assert [(r.check, r.has_passed, r.message, r.fault_code) for r in results] == [
         ("check_gpu_count", True, "Expected 8 and found 8", ""),

@@ -1,4 +1,4 @@
-"""Logs of a kernel that somebody has: every way in which they are printed, and what is no log."""
+"""Saved logs of a kernel: every form in which they are printed, and texts that are no log."""
 
 import json
 
@@ -58,7 +58,7 @@ def test_a_line_that_a_program_wrote_is_a_note():
 @pytest.mark.parametrize(
     ("text", "kind"), [("", "no-output"), ("NVRM: x\n", "no-table"), ("hello\n", "no-table")]
 )
-def test_what_is_no_log_is_an_error(text, kind):
+def test_a_text_that_is_no_log_is_an_error(text, kind):
     parsed = parse(text)
     assert (parsed.samples, kinds(parsed)) == ((), [kind])
 
@@ -77,5 +77,5 @@ def test_the_command_prints_it(tmp_path, capsys):
     log = tmp_path / "dmesg.txt"
     log.write_text(f"[ 1843.308145] {XID}\n")
     assert main(["parse", "dmesg", str(log)]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["summary"]["events"][0]["means"] == "the GPU has fallen off the bus"
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["summary"]["events"][0]["means"] == "the GPU has fallen off the bus"

@@ -22,8 +22,8 @@ from railgauge.core.storage import FIGURES, StorageMount
 from railgauge.core.terms import Role
 from railgauge.planning import plan
 from railgauge.tools import tool
-from railgauge.tools.claims import SideOutput, ToolRequest
-from railgauge.tools.fio import claims, parse
+from railgauge.tools.fio import output_checks, parse
+from railgauge.tools.output_checks import SideOutput, ToolRequest
 
 FIO = tool("fio")
 BARE = Platform("bench", "Bench", "bench.json", (), None, {}, {}, {}, {}, {})
@@ -69,7 +69,9 @@ def started(argv):
 def disagreeing(platform, made, argv, text):
     side = SideOutput("n1", Role.CLIENT, parse(text), argv)
     asked = ToolRequest(made, platform.measurements[NODE_STORAGE], platform)
-    return [one.item for one in claims(asked, (side,)) if not one.agrees or one.said is None]
+    return [
+        one.item for one in output_checks(asked, (side,)) if not one.agrees or one.shown is None
+    ]
 
 
 def left(mount: Path) -> list[str]:

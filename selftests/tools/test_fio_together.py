@@ -20,9 +20,9 @@ from railgauge.core.model import Parsed, Sample
 from railgauge.core.storage import StorageMount
 from railgauge.core.terms import Role
 from railgauge.planning import plan
-from railgauge.tools.claims import SideOutput, ToolRequest
-from railgauge.tools.fio import claims, joined, parse
+from railgauge.tools.fio import joined, output_checks, parse
 from railgauge.tools.fio.together import SharedRun, shared_run
+from railgauge.tools.output_checks import SideOutput, ToolRequest
 
 BARE = Platform("bench", "Bench", "bench.json", (), None, {}, {}, {}, {}, {})
 NODES = ("n1", "n2", "n3")
@@ -86,7 +86,9 @@ def test_three_nodes_write_read_and_check_what_the_others_wrote(mount):
     printed = ran(commands)
     assert {code for _, code in printed.values()} == {0}
     told = sides(printed, commands)
-    wrong = [one for one in claims(asked(platform, made), told) if not one.agrees or not one.said]
+    wrong = [
+        one for one in output_checks(asked(platform, made), told) if not one.agrees or not one.shown
+    ]
     assert wrong == []
     found = figures(joined(asked(platform, made), told))
     assert found.keys() == {one.metric for one in platform.measurements[GROUP_STORAGE].limits}

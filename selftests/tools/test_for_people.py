@@ -1,4 +1,4 @@
-"""What a person can read in an output is read, and what only looks alike is refused."""
+"""All values that a person can read are read, and lines that only look alike are refused."""
 
 import json
 import subprocess
@@ -38,7 +38,7 @@ iperf Done.
 """
 
 
-def test_the_table_of_a_client():
+def test_the_table_of_a_client_is_read():
     parsed = read("iperf3", TWO)
     assert not parsed.problems
     found = [(s.metric, s.unit, s.value) for s in parsed.samples]
@@ -49,11 +49,11 @@ def test_the_table_of_a_client():
         ("bw_interval", "Gb/s", 20.0),
         ("bw_interval", "Gb/s", 20.0),
     ]
-    said = parsed.summary
-    assert (said["streams"], said["reverse"], said["both_ways"], said["seconds"]) == (
+    summary = parsed.summary
+    assert (summary["streams"], summary["reverse"], summary["both_ways"], summary["seconds"]) == (
         2, False, False, 2.0,
     )  # fmt: skip
-    assert "duration_s" not in said
+    assert "duration_s" not in summary
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_table_that_contradicts_itself_gives_no_value(attack, kind):
     assert parsed.samples == ()
 
 
-def test_no_cut_of_a_table_gives_fewer_values_in_silence():
+def test_no_cut_of_a_table_loses_values_silently():
     whole = read("iperf3", TWO)
     for place in range(1, len(TWO) - 1):
         for part in (TWO[:place], TWO[place:]):
@@ -115,18 +115,18 @@ def client():
     "arguments",
     ["", "-P 3", "-R", "--bidir", "-V -f m", "-f K", "-P 2 -O 1"],
 )
-def test_table_and_json_of_a_real_run_are_alike(client, arguments):
+def test_table_and_json_of_a_real_run_agree(client, arguments):
     """The rate is limited, so that both runs have the same figures within a few percent."""
     asked = ["-b", "80M", *arguments.split()]
     table, document = read("iperf3", client(*asked)), read("iperf3", client("-J", *asked))
     assert (table.errors, document.errors) == ((), ())
     of_table, of_document = values(table), values(document)
-    # Only the kernel of this end says how often it sent again.
+    # Only the kernel of this end counts retransmissions.
     assert of_table.keys() <= of_document.keys()
     for key, value in of_table.items():
         if key[0].startswith("bw_"):
             assert value == pytest.approx(of_document[key], rel=0.4), key
-    for key in ("streams", "reverse", "both_ways"):  # 3.12 does not say ``bidir``
+    for key in ("streams", "reverse", "both_ways"):  # 3.12 does not print ``bidir``
         assert table.summary[key] == document.summary.get(key, table.summary[key])
     if "-V" in arguments:
         assert table.tool_version == document.tool_version
@@ -181,7 +181,7 @@ def test_another_unit_or_number_behind_a_value_is_none(note):
     assert ("output_throughput", None) not in values(parsed)
 
 
-def test_counts_that_a_spreadsheet_rounded():
+def test_counts_rounded_by_a_spreadsheet_are_read():
     text = SERVED.format(note="").replace("2000", "2e+3")
     assert values(read("vllm-bench", text))["generated_tokens", None] == 2000
     assert errors(read("vllm-bench", text.replace("2e+3", "2.5e+0")))
@@ -234,7 +234,7 @@ def test_a_prompt_behind_a_table_is_no_row_that_was_cut_off(prompt):
 
 
 @pytest.mark.parametrize("rest", ["# Avg", "[root@node1 ~]# ib_write_bw", "#", " 12", "a$b"])
-def test_what_is_no_prompt_stays(rest):
+def test_lines_that_are_no_prompt_stay(rest):
     assert clean(f"line\n{rest}") == f"line\n{rest}"
 
 

@@ -1,4 +1,4 @@
-"""What the figures of each tool mean in parts."""
+"""The parts of the cluster that decide the values of each tool."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_test_between_two_nodes_is_as_fast_as_the_slowest_of_two_ends_and_thei
     ]
 
 
-def test_the_one_nic_of_a_node_is_no_part_beside_it():
+def test_a_single_nic_is_no_part_besides_its_node():
     form = tools.form(
         figure("connectx4-homelab", "host_read_bandwidth", ("a", "b"), Pairing("mlx5_0"))
     )
@@ -56,7 +56,7 @@ def test_both_directions_are_two_stages_whose_mean_counts():
     ]
 
 
-def test_the_slowest_messages_of_a_run_tell_nothing_of_a_part():
+def test_the_slowest_messages_of_a_run_have_no_form():
     latency = figure("connectx4-homelab", "host_send_latency", ("a", "b"), Pairing("mlx5_0"))
     assert tools.form(replace(latency, metric="lat_max")) is None
     assert tools.form(replace(latency, metric="lat_typical")) is not None

@@ -18,8 +18,8 @@ from railgauge.core.errors import BadInput
 from railgauge.core.storage import StorageMount
 from railgauge.core.terms import Role
 from railgauge.planning import plan
-from railgauge.tools.claims import SideOutput, ToolRequest
-from railgauge.tools.gdsio import claims, parse
+from railgauge.tools.gdsio import output_checks, parse
+from railgauge.tools.output_checks import SideOutput, ToolRequest
 
 H200 = thresholds.load("h200", ROOT / "thresholds")
 BOTH = {"write": 3.0, "read": 5.0}
@@ -69,7 +69,7 @@ def disagreeing(text, lasted_s=None, **changes):
     platform, at, command = planned(**changes)
     side = SideOutput("n1", Role.CLIENT, parse(text), command.argv, lasted_s)
     asked = ToolRequest(at, platform.measurements[NODE_GDS], platform)
-    return [one.item for one in claims(asked, (side,)) if not one.agrees]
+    return [one.item for one in output_checks(asked, (side,)) if not one.agrees]
 
 
 def values(text):

@@ -144,7 +144,7 @@ def planned(command="bf16", tools=None, **options):
     return found
 
 
-def test_the_command_says_all_that_is_asked():
+def test_the_command_holds_all_options():
     found = planned(size=4096, cycles=3, warmup_s=0, library="torch",
                     tools={"gemm-bench": "/opt/gemm"})  # fmt: skip
     assert found.node == "n1"
@@ -166,7 +166,7 @@ def test_the_command_says_all_that_is_asked():
         ({"repeats": 3}, "unknown option repeats"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(changes, says):
+def test_options_that_cannot_be_measured_are_refused(changes, says):
     with pytest.raises(BadInput, match=says):
         planned(**changes)
 
@@ -251,10 +251,10 @@ LIES = {
 }
 
 
-@pytest.mark.parametrize("said", LIES)
-def test_an_output_of_something_else_is_no_evidence(platform, said):
-    by, says = LIES[said]
-    text = WHOLE.replace(said, by)
+@pytest.mark.parametrize("line", LIES)
+def test_an_output_of_something_else_is_no_evidence(platform, line):
+    by, says = LIES[line]
+    text = WHOLE.replace(line, by)
     count = re.search(r"iterations=(\d+)", text)[1]
     n = int(re.search(r"size=(\d+)", text)[1])
     cycles = int(re.search(r"cycles=(\d+)", text)[1])
@@ -290,15 +290,15 @@ def test_other_devices_are_no_evidence(platform, text, says):
 
 
 @pytest.mark.parametrize(
-    ("said", "fit"),
+    ("output", "fit"),
     [(WHOLE, True), (COPY, False), (WHOLE.replace("format=bf16", "format=fp8"), False)],
 )
-def test_an_output_belongs_to_the_measurement_of_its_format(platform, said, fit):
+def test_an_output_belongs_to_the_measurement_of_its_format(platform, output, fit):
     measurement = platform.measurements["gpu_matrix_bf16"]
-    assert fits(platform, measurement, gemm_bench.parse(said)) == fit
+    assert fits(platform, measurement, gemm_bench.parse(output)) == fit
 
 
-def test_what_is_unknown_after_an_error_is_the_gpu_and_no_collective(platform):
+def test_an_item_without_a_result_concerns_the_gpu_and_no_collective(platform):
     measurement = platform.measurements["gpu_matrix_bf16"]
     gone = item("a", rung=3, subject="gpu_matrix_bf16", ways=("gpu",))
     assert list(topics(gone, measurement)) == [Topic.COPIES]
@@ -314,7 +314,7 @@ def test_wrong_results_are_corruption_at_any_speed(platform):
 
 
 def test_a_hidden_wrong_result_is_no_pass(platform):
-    """The program ended with 1, or its closing line counts what no row says."""
+    """The program ended with 1, or its closing line counts errors that no row has."""
     with pytest.raises(NoEvidence, match="exit code 1"):
         read(platform, WHOLE, code=1)
     with pytest.raises(NoEvidence, match="the closing line counts 4 with 2"):
@@ -322,6 +322,6 @@ def test_a_hidden_wrong_result_is_no_pass(platform):
 
 
 def test_a_node_without_a_library_is_an_error_that_says_what_to_install(platform):
-    said = "gemm-bench: cannot measure bf16: torch: No module named 'torch'; install PyTorch\n"
+    message = "gemm-bench: cannot measure bf16: torch: No module named 'torch'; install PyTorch\n"
     with pytest.raises(ToolMissing, match="install PyTorch"):
-        read(platform, "", code=2, stderr=said)
+        read(platform, "", code=2, stderr=message)

@@ -48,7 +48,7 @@ def test_a_whole_output_has_no_error(name, text):
 
 @pytest.mark.parametrize(("name", "text"), EVERY)
 def test_every_cut_is_an_error(name, text):
-    """Fewer rows are never a pass: an output that is not whole says so."""
+    """Fewer rows are never a pass: an incomplete output gives an error."""
     for end in range(len(text.rstrip())):
         assert parse(name, text[:end]).errors, f"{text[max(0, end - 80) : end]!r} is the end"
 
@@ -80,7 +80,7 @@ def test_no_output_and_no_program_are_errors(name):
 
 
 def test_a_rate_of_rvs_under_the_name_of_no_action_is_an_error():
-    """One character of noise in an action's name gave a metric of its own."""
+    """One wrong character in an action's name gave another metric."""
     text = next(one for one in WHOLE["rvs"] if "compute-bf16-trig" in one)
     line = "[compute-bf16-trig] [GPU:: 42583] GFLOPS 610000\n"
     assert line in text
@@ -174,7 +174,7 @@ def test_a_faulty_gpu_is_named_whatever_its_speed_and_the_exit_code_is_zero():
 
 
 def test_a_dead_gpu_is_no_corruption_although_the_list_calls_it_faulty():
-    """Its count of errors is whatever was in memory."""
+    """Its count of errors is random memory."""
     dead = BURN.replace(
         LAST, "1503 (370000 Gflop/s) - -1 (0 Gflop/s)   errors: 0 - 1278531568  (DIED!)"
     )
@@ -184,7 +184,7 @@ def test_a_dead_gpu_is_no_corruption_although_the_list_calls_it_faulty():
 
 
 def test_a_log_that_was_copied_from_a_screen_has_blanks_for_tabs():
-    """As all public recordings of it have them."""
+    """All public recordings have them."""
     copied = parse("gpu-burn", BURN.expandtabs())
     assert (copied.samples, copied.summary) == (
         parse("gpu-burn", BURN).samples,
@@ -268,10 +268,10 @@ def test_each_run_on_each_gpu_is_a_sample(name, text):
         "gpu0": [pytest.approx(610840, rel=1e-5), pytest.approx(607464, rel=1e-5)],
         "gpu1": [pytest.approx(600825, rel=1e-5), pytest.approx(597560, rel=1e-5)],
     }  # fmt: skip
-    said = parsed.summary
-    assert (said["m"], said["a_type"], said["compute_type"]) == ("8192", "bf16_r", "f32_r")
-    assert (said["measured"], said["cycles"]) == (("gpu0", "gpu1"), 2)
-    assert said["models"] == ("AMD Instinct MI300X",) * 2
+    summary = parsed.summary
+    assert (summary["m"], summary["a_type"], summary["compute_type"]) == ("8192", "bf16_r", "f32_r")
+    assert (summary["measured"], summary["cycles"]) == (("gpu0", "gpu1"), 2)
+    assert summary["models"] == ("AMD Instinct MI300X",) * 2
 
 
 @pytest.mark.parametrize(

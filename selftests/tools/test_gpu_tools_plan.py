@@ -1,4 +1,4 @@
-"""The tools of single GPUs in the suite: their commands, their claims, and how they are judged."""
+"""The tools of single GPUs in the suite: their commands, their checks, and how they are judged."""
 
 import json
 import shutil
@@ -57,13 +57,13 @@ def planned(tool, command, place=None, **options):
         ("fp64", {"compare": "/opt/burn/compare.ptx"}, "gpu_burn -d -c /opt/burn/compare.ptx 60"),
     ],
 )
-def test_commands_of_gpu_burn(command, options, words):
+def test_the_command_of_gpu_burn_has_format_and_duration(command, options, words):
     found = planned("gpu-burn", command, **options)
     assert " ".join(found.argv) == words
     assert found.environment["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
 
 
-def test_its_program_is_where_the_hostfile_says():
+def test_the_program_of_gpu_burn_is_where_the_hostfile_says():
     for key in ("gpu-burn", "gpu_burn"):
         assert planned("gpu-burn", "fp32", {key: "/opt/burn"}).argv[0] == "/opt/burn/gpu_burn"
 
@@ -82,7 +82,7 @@ def test_a_path_that_gpu_burn_would_take_for_an_option_is_refused(path):
         ("tf32", "gpu-fryer --use-fp32 90"),
     ],
 )
-def test_commands_of_gpu_fryer(command, words):
+def test_the_command_of_gpu_fryer_has_format_and_duration(command, words):
     assert " ".join(planned("gpu-fryer", command, duration_s=90).argv) == words
 
 
@@ -107,7 +107,7 @@ def test_the_libraries_of_rocm_are_run_on_each_gpu():
         ({"config": "/opt/rvs/gst.conf"}, ("-c", "/opt/rvs/gst.conf")),
     ],
 )
-def test_commands_of_rvs(options, words):
+def test_the_command_of_rvs_has_the_selected_tests(options, words):
     found = planned("rvs", "rvs", **options)
     assert found.argv[:2] == ("sh", "-c")
     assert found.argv[3:] == ("rvs", "rvs", *words)
@@ -133,7 +133,7 @@ def test_commands_of_rvs(options, words):
         ("rvs", "rvs", {"config": "a b"}, "config is 'a b'"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(tool, command, options, says):
+def test_options_that_cannot_be_measured_are_refused(tool, command, options, says):
     with pytest.raises(BadInput, match=says):
         planned(tool, command, **options)
 
@@ -166,9 +166,9 @@ def run(argv):
 
 
 def test_a_program_is_run_on_each_gpu_in_turn(stub):
-    code, said = run(on_each_gpu("x", (stub('echo "$*"\n'), "-m", "a b"), 2, 2))
+    code, printed = run(on_each_gpu("x", (stub('echo "$*"\n'), "-m", "a b"), 2, 2))
     assert code == 0
-    assert said.splitlines() == [
+    assert printed.splitlines() == [
         "railgauge: gpu0 cycle 0", "-m a b --device 0", "railgauge: gpu0 cycle 1",
         "-m a b --device 0", "railgauge: gpu1 cycle 0", "-m a b --device 1",
         "railgauge: gpu1 cycle 1", "-m a b --device 1", "railgauge: end of 2 GPUs",
@@ -176,20 +176,22 @@ def test_a_program_is_run_on_each_gpu_in_turn(stub):
 
 
 def test_the_first_run_that_fails_ends_them_all(stub):
-    code, said = run(on_each_gpu("x", (stub('[ "$2" != 1 ] || exit 7\n'),), 3, 1))
+    code, printed = run(on_each_gpu("x", (stub('[ "$2" != 1 ] || exit 7\n'),), 3, 1))
     assert code == 7
-    assert said.splitlines() == ["railgauge: gpu0 cycle 0", "railgauge: gpu1 cycle 0"]
+    assert printed.splitlines() == ["railgauge: gpu0 cycle 0", "railgauge: gpu1 cycle 0"]
 
 
 def test_rvs_lists_its_gpus_before_it_runs(stub):
-    code, said = run(("sh", "-c", RVS_SCRIPT, "rvs", stub('echo "$*"\n'), "-r", "4"))
-    assert (code, said.splitlines()) == (
+    code, printed = run(("sh", "-c", RVS_SCRIPT, "rvs", stub('echo "$*"\n'), "-r", "4"))
+    assert (code, printed.splitlines()) == (
         0, ["railgauge: rvs begins", "-g", "-r 4", "railgauge: rvs ended with 0"],
     )  # fmt: skip
-    code, said = run(("sh", "-c", RVS_SCRIPT, "rvs", stub('echo "$*"; [ "$1" = -g ]\n'), "-r", "4"))
-    assert (code, said.splitlines()[-1]) == (1, "railgauge: rvs ended with 1")
-    code, said = run(("sh", "-c", RVS_SCRIPT, "rvs", stub("exit 3\n"), "-r", "4"))
-    assert (code, said.splitlines()) == (3, ["railgauge: rvs begins"])
+    code, printed = run(
+        ("sh", "-c", RVS_SCRIPT, "rvs", stub('echo "$*"; [ "$1" = -g ]\n'), "-r", "4")
+    )
+    assert (code, printed.splitlines()[-1]) == (1, "railgauge: rvs ended with 1")
+    code, printed = run(("sh", "-c", RVS_SCRIPT, "rvs", stub("exit 3\n"), "-r", "4"))
+    assert (code, printed.splitlines()) == (3, ["railgauge: rvs begins"])
 
 
 # --- what was asked, and what the output says ---

@@ -13,8 +13,8 @@ from testing.tool_setting import kinds, setting, values
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Pairing
 from railgauge.tools import run_identity
-from railgauge.tools.claims import SideOutput, ToolRequest
-from railgauge.tools.iperf3 import claims, commands, parse
+from railgauge.tools.iperf3 import commands, output_checks, parse
+from railgauge.tools.output_checks import SideOutput, ToolRequest
 
 RATE = 94_123_456_789.5
 
@@ -58,7 +58,7 @@ def changed(*path, to=None):
     return json.dumps(document)
 
 
-def test_sound_run():
+def test_a_sound_run_is_read():
     parsed = parse(json.dumps(SOUND, indent="\t"))
     assert parsed.problems == ()
     assert parsed.tool_version == "3.16"
@@ -83,7 +83,7 @@ def test_sound_run():
     }
 
 
-def test_both_ways_at_once():
+def test_both_directions_of_a_run_are_read():
     end = {**SOUND["end"], "sum_sent_bidir_reverse": total(5e10, retransmits=0)}
     found = values(parse(json.dumps({**SOUND, "intervals": [], "end": end})))
     assert found["bw_sent_reverse", None] == 50.0
@@ -148,7 +148,7 @@ def test_json_that_is_cut_anywhere_gives_no_value():
         max_leaves=12,
     )
 )
-def test_any_json_is_read_without_fail(content):
+def test_any_json_is_read_without_an_exception(content):
     parse(json.dumps({"end": content, "start": content, "intervals": content}))
 
 
@@ -172,7 +172,7 @@ def test_server_first_then_client():
     assert server.environment == client.environment == {"A": "b"}
 
 
-def test_options():
+def test_options_become_flags():
     options = {"duration_s": 30, "streams": 8, "reverse": True, "omit_s": 2, "bind_device": True}
     given = setting("iperf3", nodes=PAIR, options=options, sizes=(2**17,), pairing=Pairing("eth1"))
     server, client = commands(given, 5202)
@@ -192,13 +192,13 @@ def test_options():
         {"sizes": (1, 2)},
     ],
 )
-def test_what_cannot_be_run(wrong):
+def test_cases_that_cannot_be_run_are_refused(wrong):
     with pytest.raises(BadInput):
         commands(setting("iperf3", **{"nodes": PAIR, **wrong}), 5202)
 
 
 @pytest.mark.parametrize("port", [0, 65536])
-def test_ports(port):
+def test_invalid_ports_are_refused(port):
     with pytest.raises(BadInput):
         commands(setting("iperf3", nodes=PAIR), port)
 
@@ -224,7 +224,7 @@ def denied(text, argv=ARGV, *, is_planned=True, lasted_s=11.0):
     measurement = SimpleNamespace(options={"streams": 2})
     request = ToolRequest(Case("m", ("n1", "n2"), None, ()), measurement, None, {}, is_planned)
     side = SideOutput("n1", "client", parse(text), argv, lasted_s)
-    return [one.item for one in claims(request, (side,)) if not one.agrees]
+    return [one.item for one in output_checks(request, (side,)) if not one.agrees]
 
 
 def test_the_server_and_the_port_are_those_of_the_command():

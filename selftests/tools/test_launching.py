@@ -1,4 +1,4 @@
-"""What a launcher is told beside the tool: the hostfile's arguments and ports, and the nodes."""
+"""A launcher gets the arguments and ports of the hostfile, and the nodes, beside the tool."""
 
 from dataclasses import replace
 
@@ -46,11 +46,11 @@ def test_the_suite_starts_the_daemons_of_several_nodes():
         assert command(asked(launch=way)).daemons_on == {}
 
 
-def test_the_way_of_the_launch_does_not_change_its_words():
+def test_the_way_of_the_launch_does_not_change_the_arguments():
     ways = [command(asked(launch=way)).argv for way in LaunchWay]
     assert ways[1:] == ways[:-1]
 
 
-def test_hydra_is_told_the_ports_in_its_environment():
+def test_hydra_gets_the_ports_in_its_environment():
     made = command(asked(ports=(20000, 20099), launcher="mpich"))
     assert made.environment == {"MPIEXEC_PORT_RANGE": "20000:20099"}

@@ -1,7 +1,7 @@
 """Every parser takes time linear in a hostile text, and every pattern in a hostile line.
 
-A line of 4 MB once took 92 s of regular expressions. What counts is the ratio of the CPU time of
-four times the text; an absolute bound catches what is linear and still far too slow.
+A line of 4 MB once took 92 s of regular expressions. The test compares the CPU times of a text and
+of one four times as long; an absolute bound finds code that is linear and still far too slow.
 """
 
 import ast
@@ -62,20 +62,20 @@ MOST_OF_FOUR = 6.0  # linear is 4, quadratic 16
 
 @pytest.mark.parametrize("name", READERS)
 def test_a_line_of_two_megabytes_takes_four_times_that_of_half_of_one(name):
-    """A busy machine may disturb one look, and makes no quadratic reader linear."""
+    """A busy machine may disturb one measurement, but makes no quadratic reader linear."""
     for unit in LINES_OF_MEGABYTES:
         small, large = (unit * (size // len(unit)) for size in (1 << 19, 1 << 21))
         assert any(is_linear(READERS[name], small, large) for _ in range(3)), unit
 
 
 def is_linear(read, small, large):
-    """Whether the ratio is that of a linear reader; what the small text takes is looked at last."""
+    """Whether the ratio is that of a linear reader; the small text is measured last."""
     of_large = took_s(read, large)
     most = MOST_OF_FOUR * TOO_SHORT_S  # allowed, however short the small text takes
     return of_large < most or of_large / max(took_s(read, small), TOO_SHORT_S) < MOST_OF_FOUR
 
 
-def test_a_line_of_megabytes_from_a_launcher():
+def test_a_line_of_megabytes_from_a_launcher_takes_linear_time():
     """The line that took 92 s: text without blanks in which a login could stand everywhere."""
     text = "ab.cd@ef.gh:" * 80_000
     assert took_s(find_failures, text) < 5.0

@@ -1,4 +1,4 @@
-"""Outputs that people have and that were dropped or misread: each form, and attacks on it."""
+"""Outputs of real users that were once dropped or misread: each form, and attacks on it."""
 
 import json
 
@@ -79,7 +79,7 @@ def test_a_byte_order_mark_loses_nothing():
     [(("nvbandwidth Version", "nv"), "no-opening-line"), (("\nNOTE:", "\n"), "no-closing-line"),
      (("SUM ", "S "), "no-closing-line")],
 )  # fmt: skip
-def test_test_cases_that_may_be_missing_are_told(cut, kind):
+def test_possibly_missing_test_cases_give_a_warning(cut, kind):
     assert kind in warnings(read("nvbandwidth", MULTINODE.replace(*cut)))
 
 
@@ -107,15 +107,15 @@ def test_iblinkinfo_is_read_with_and_without_l():
 
 
 @pytest.mark.parametrize("text", [LINKS, LONG])
-@pytest.mark.parametrize("said", ["(Could be 12X )", "( Could be 10.0 Gbps)"])
-def test_a_port_that_could_be_faster_is_degraded(text, said):
-    parsed = read("iblinkinfo", text.replace("( )", said, 1))
+@pytest.mark.parametrize("note", ["(Could be 12X )", "( Could be 10.0 Gbps)"])
+def test_a_port_that_could_be_faster_is_degraded(text, note):
+    parsed = read("iblinkinfo", text.replace("( )", note, 1))
     assert values(parsed)["ports_degraded", None] == 1
     assert warnings(parsed) == {"tool-warning"}
 
 
 @pytest.mark.parametrize("text", [LINKS, LONG])
-def test_an_incomplete_iblinkinfo_is_told(text):
+def test_an_incomplete_iblinkinfo_is_reported(text):
     assert errors(read("iblinkinfo", text[:-30])) == {"truncated"}
     assert errors(read("iblinkinfo", text * 2)) == {"several-tables"}
     without_switch = "".join(text.splitlines(keepends=True)[: 2 if text is LINKS else 1])
@@ -126,8 +126,8 @@ def test_an_incomplete_iblinkinfo_is_told(text):
 @pytest.mark.parametrize(
     ("was", "is_now"), [("53.125", "53,125"), ("==( 4X ", "==(\n 4X "), ("6    1[", "6    x[")]
 )
-def test_a_port_that_cannot_be_read_is_told(text, was, is_now):
-    """The others were counted, as if it were not there."""
+def test_a_port_that_cannot_be_read_is_reported(text, was, is_now):
+    """Only the others were counted."""
     assert "unparsable" in errors(read("iblinkinfo", text.replace(was, is_now, 1)))
 
 
@@ -136,7 +136,7 @@ def test_a_port_that_cannot_be_read_is_told(text, was, is_now):
     ["\x1b]0;root@n1: /tmp\x07", "\x1b]2;t\x1b\\", "\x1b(B", "\x1b=", "\x1b[4`", "\x1b[?2004l"],
 )
 def test_escapes_of_a_terminal_take_no_row_away(escape):
-    """A recorded terminal has the title of its window before the first line, which was lost."""
+    """A recorded terminal has the title of its window before the first line; that line was lost."""
     lines = CCL.splitlines(keepends=True)
     for at in range(len(lines)):
         text = "".join([*lines[:at], escape, *lines[at:]])
@@ -164,7 +164,7 @@ Successfully ran diagnostic for group.
 
 
 def test_the_tail_of_a_diagnostic_is_no_diagnostic():
-    """What stands above it may be the failure."""
+    """The failure may be above it."""
     for start in range(DIAG.index("| Diag") + 1, DIAG.index("| Memory Bandwidth") + 1):
         assert "truncated" in errors(read("dcgmi-diag", DIAG[start:])), DIAG[start:][:60]
     whole = read("dcgmi-diag", DIAG)
@@ -232,7 +232,7 @@ def test_an_average_with_its_unit_is_the_average(unit):
 
 
 @pytest.mark.parametrize("words", ["2490 MB/s", "2.49 Gb/s", "2.49 GiB/s", "XX", "2.49 GB/s 3"])
-def test_an_average_in_another_unit_is_never_left_out_in_silence(words):
+def test_an_average_in_another_unit_is_an_error(words):
     parsed = read("ccl-tests", CCL.replace("2.49 GB/s", words))
     assert parsed.summary.get("avg_busbw") is None
     assert "unparsable" in errors(parsed)

@@ -47,7 +47,7 @@ def test_a_sound_output_is_read_whole():
     assert (parsed.summary["nranks"], parsed.summary["nnodes"]) == (3, 3)
 
 
-def test_payload_is_what_a_ring_sends_warm_up_included():
+def test_the_payload_is_that_of_a_ring_with_warm_up():
     # 2(n-1)/n of 1 MiB and of 2 MiB, six times.
     assert mpi_bench.payload_bytes(mpi_bench.parse(WHOLE)) == pytest.approx(6 * 4 * MIB, rel=1e-3)
     alone = WHOLE.replace("tcp02", "tcp01").replace("tcp03", "tcp01")
@@ -108,7 +108,7 @@ def test_the_launcher_starts_a_rank_on_each_node():
     )  # fmt: skip
 
 
-def test_ranks_that_are_to_be_bound_to_cores_say_so():
+def test_ranks_that_are_bound_to_cores_print_their_core():
     (command,) = planned(sizes=(MIB,), launcher_args=["--bind-to", "core"])
     at = command.argv.index("railgauge-core")
     assert command.argv[at + 1 : at + 3] == ("mpi-bench", "all_reduce")
@@ -130,7 +130,7 @@ def test_ranks_that_are_to_be_bound_to_cores_say_so():
         ({"gpus_per_node": 8}, "unknown option gpus_per_node"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(changes, says):
+def test_options_that_cannot_be_measured_are_refused(changes, says):
     with pytest.raises(BadInput, match=says):
         planned(**changes)
 
@@ -145,7 +145,7 @@ def test_reader_and_program_have_one_factor(collective, ranks):
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
-def test_the_expected_result_is_what_the_collective_makes_of_what_is_sent(ranks):
+def test_the_expected_result_is_that_of_the_collective(ranks):
     count = 30 * ranks
     sent = [program._pattern(count, rank) for rank in range(ranks)]
     part = count // ranks

@@ -74,7 +74,7 @@ def test_perftest_ends_in_the_error_of_a_missing_device(runner, name):
     assert not isinstance(error, LimitMissed)
 
 
-def test_its_cause_is_the_nic_that_is_not_there(runner):
+def test_the_cause_is_the_missing_nic(runner):
     record = ItemRecord(
         id="tests/network/test_rdma.py::test_bandwidth[host_write_bandwidth-one:two-mlx5_0-8MiB]",
         rung=1,
@@ -89,21 +89,21 @@ def test_its_cause_is_the_nic_that_is_not_there(runner):
     assert (cause.cause, str(cause.where)) == ("nic-missing", "two, mlx5_0")
 
 
-def test_ibstat_says_nothing_and_ends_well_which_proves_nothing(cannot_run):
+def test_an_empty_output_of_ibstat_with_exit_code_0_proves_nothing(cannot_run):
     program = shutil.which("ibstat", path="/usr/sbin:/sbin:/usr/bin")
     if not program:
         cannot_run("ibstat is missing (infiniband-diags)")
     with_session = local.connect(NODES[0])
-    said = with_session.run(Command("one", (program,)))
-    assert (said.exit_code, said.stdout.strip()) == (0, "")
+    output = with_session.run(Command("one", (program,)))
+    assert (output.exit_code, output.stdout.strip()) == (0, "")
 
 
 def test_preflight_misses_the_declared_nic():
     """The evidence is sysfs, not a tool that exits 0 in any case."""
     nonce = "0123456789abcdef"
     script = probe_script("/", None, nonce)
-    said = local.connect(NODES[0]).run(Command("one", ("sh", "-c", script), time_limit_s=120.0))
-    found = {"one": parse_probe("one", said.stdout, nonce, None)}
+    output = local.connect(NODES[0]).run(Command("one", ("sh", "-c", script), time_limit_s=120.0))
+    found = {"one": parse_probe("one", output.stdout, nonce, None)}
     at = FactAt("one", ("nics.mlx5_0.name",), declared="nics.mlx5_0.name", absent="absent")
     judged = judge_at(at, PLATFORM.expected["nic_present"], PLATFORM, found)
     assert judged.outcome is Outcome.FAILED

@@ -56,7 +56,7 @@ READ = "device_to_device_memcpy_read_ce"
         ("033", {(HOST, "gpu0"): 26.9971, (f"{HOST}_sum", "all"): 53.992401415000003}),
     ],
 )
-def test_ground_truth(number, expected):
+def test_values_of_recorded_outputs_are_those_of_the_index(number, expected):
     parsed = parse(recorded(CORPUS, number))
     assert kinds(parsed) == []
     assert expected.items() <= values(parsed).items()
@@ -66,7 +66,7 @@ def test_ground_truth(number, expected):
     ("number", "passed", "waived"),
     [("027", 35, 0), ("029", 35, 0), ("031", 32, 0), ("032", 18, 17), ("033", 18, 17)],
 )
-def test_how_many_test_cases_passed(number, passed, waived):
+def test_passed_test_cases_are_counted(number, passed, waived):
     parsed = parse(recorded(CORPUS, number))
     assert (parsed.summary["passed"], parsed.summary["waived"]) == (passed, waived)
     assert ("waived" in kinds(parsed, "warning")) == bool(waived)
@@ -133,7 +133,7 @@ NOTE: The reported results may not reflect the full capabilities of the platform
 BOTH = "device_to_device_bidirectional_memcpy_read_ce"
 
 
-def test_parts_of_a_bidirectional_case():
+def test_parts_of_a_bidirectional_case_are_read():
     parsed = parse(TEXT)
     assert (kinds(parsed), parsed.tool_version) == ([], "0.8")
     assert values(parsed) == {
@@ -179,7 +179,7 @@ def test_broken_text_is_an_error(old, new, kind):
     assert kind in kinds(parse(TEXT.replace(old, new, 1)))
 
 
-def test_a_pair_without_peer_access_is_told_and_counted():
+def test_a_pair_without_peer_access_gives_a_warning_and_is_counted():
     parsed = parse(TEXT.replace("391.00", "N/A").replace("781.00", "390.00"))
     assert "missing-cell" in kinds(parsed, "warning")
     assert values(parsed)[f"{BOTH}_read1_cells", "all"] == 1
@@ -231,7 +231,7 @@ def test_broken_json_is_an_error(text, kind):
     assert kind in kinds(parse(text))
 
 
-def test_sound_json():
+def test_sound_json_is_read():
     parsed = parse(document())
     assert (parsed.problems, parsed.tool_version) == ((), "0.8")
     assert values(parsed)[HOST, "gpu1"] == 55.5
@@ -296,7 +296,7 @@ def argv(**options):
     return list(command.argv)
 
 
-def test_command():
+def test_the_command_has_the_selected_test_cases():
     assert argv() == ["nvbandwidth", "-j"]
     assert argv(json=False, testcases=[HOST, READ]) == ["nvbandwidth", "-t", HOST, READ]
     assert argv(buffer_mib=512, samples=3) == ["nvbandwidth", "-b", "512", "-i", "3", "-j"]
@@ -306,6 +306,6 @@ def test_command():
     "options",
     [{"testcases": "all"}, {"testcases": ["-x"]}, {"json": 1}, {"buffer_mib": 0}, {"buffer": 1}],
 )
-def test_what_cannot_be_run(options):
+def test_cases_that_cannot_be_run_are_refused(options):
     with pytest.raises(BadInput):
         argv(**options)

@@ -92,7 +92,7 @@ def errors(parsed):
     return {problem.kind for problem in parsed.errors}
 
 
-def test_osu():
+def test_a_table_of_osu_is_read():
     found = values(parse("osu", BANDWIDTH))
     assert found["bandwidth", 8, None] == (31.91, "MB/s")
     found = values(parse("osu", ALLREDUCE))
@@ -120,11 +120,11 @@ def test_osu():
         (ALLREDUCE.replace("10.10", "99.10"), "inconsistent"),
     ],
 )
-def test_osu_that_is_not_whole(text, kind):
+def test_an_incomplete_table_of_osu_is_an_error(text, kind):
     assert kind in errors(parse("osu", text))
 
 
-def test_hpl():
+def test_an_output_of_hpl_is_read():
     parsed = parse("hpl", HPL)
     assert not parsed.problems
     assert parsed.tool_version == "2.3"
@@ -145,11 +145,11 @@ def test_hpl():
         (HPL + HPL, "several-tables"),
     ],
 )
-def test_hpl_that_is_not_whole(text, kind):
+def test_an_incomplete_output_of_hpl_is_an_error(text, kind):
     assert kind in errors(parse("hpl", text))
 
 
-def test_fio_as_a_table_and_as_json():
+def test_fio_is_read_as_a_table_and_as_json():
     table, document = values(parse("fio", FIO)), values(parse("fio", fio_json()))
     assert table["bandwidth_read", None, "seq"] == (2097.0, "MB/s")
     assert table["iops_write", None, "seq"] == (1500.0, "1/s")
@@ -172,7 +172,7 @@ def test_fio_as_a_table_and_as_json():
         (fio_json()[:-40], "truncated"),
     ],
 )
-def test_fio_that_is_not_whole(text, kind):
+def test_an_incomplete_output_of_fio_is_an_error(text, kind):
     assert kind in errors(parse("fio", text))
 
 
@@ -190,5 +190,5 @@ def test_a_cut_is_never_silent_and_gives_no_new_value(tool, text):
     ("tool", "text"),
     [("osu", BANDWIDTH), ("osu", BARRIER), ("hpl", HPL), ("fio", FIO), ("fio", fio_json())],
 )
-def test_they_are_found_by_themselves(tool, text):
+def test_the_tool_of_each_output_is_found(tool, text):
     assert find(text, "x").tool == tool

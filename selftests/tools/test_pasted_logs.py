@@ -1,4 +1,4 @@
-"""Logs as people paste them: what is readable is read, what failed says the tool's own error."""
+"""Logs as people paste them: values are read, and a failed run gives the tool's own error."""
 
 import json
 
@@ -37,20 +37,20 @@ def case(name):
          {("links_down", "gpu0"): 1, ("links_up", "gpu0"): 0}),
     ],
 )  # fmt: skip
-def test_a_case_reads_right(tool, name, right):
+def test_each_pasted_log_is_read_right(tool, name, right):
     found = values(read(tool, case(name)))
     assert right.items() <= found.items()
     assert not {("links_up", None), ("redirecting", None)} & found.keys()
 
 
-def test_the_cases_say_what_is_no_figure():
+def test_states_and_problems_of_pasted_logs_are_read():
     (gpu,) = read("mx-smi", case("w2-mx-smi-2.2.8.txt")).summary["gpus"]
     assert (gpu["name"], gpu["persistence"], gpu["state"]) == ("MetaX C500", "On", "Unavailable")
     assert errors(read("mx-smi", case("w2-mx-smi-2.2.8.txt"))) == {"gpu-failed"}
     assert warnings(read("lspci", case("w3-lspci-short.txt"))) == {"tool-warning"}
     assert "inconsistent" in errors(read("perftest", case("w4-lat-min-above-max.txt")))
-    told = read("nvidia-smi", case("d1-topo-mlx5-columns.txt")).summary
-    assert (told["distances"]["gpu0"]["mlx5_0"], told["numa_nodes"]["gpu1"]) == ("PIX", 1)
+    summary = read("nvidia-smi", case("d1-topo-mlx5-columns.txt")).summary
+    assert (summary["distances"]["gpu0"]["mlx5_0"], summary["numa_nodes"]["gpu1"]) == ("PIX", 1)
 
 
 # --- what stands in, above and below an output ---
@@ -79,7 +79,7 @@ def test_the_line_of_watch_is_no_part_of_an_output(seconds):
     assert read("rocm-bandwidth-test", above + TABLE) == read("rocm-bandwidth-test", TABLE)
 
 
-def test_the_first_release_of_rocm_bandwidth_test():
+def test_the_first_release_of_rocm_bandwidth_test_is_read():
     old = TABLE.replace("Version: 2.6.0", "Version: 2.0.1").replace("Unidir", "Bdir", 1)
     old = old.replace("25.038", "25.037999").replace("25.110", "25.109999")
     found = values(read("rocm-bandwidth-test", old.replace("0.190", "0.189629")))
@@ -87,7 +87,7 @@ def test_the_first_release_of_rocm_bandwidth_test():
     assert "not-a-number" in errors(read("rocm-bandwidth-test", old.replace("25.037999", "25.03")))
 
 
-def test_both_rows_below_one_heading_of_hipblaslt_bench():
+def test_both_rows_below_one_heading_of_hipblaslt_bench_are_read():
     head, names, row, _ = hipblaslt_row(1800.0).split("\n")
     second = hipblaslt_row(1810.0).split("\n")[2]
     parsed = read("hipblaslt-bench", "\n".join([head, names, row, second, ""]))
@@ -99,7 +99,7 @@ def test_both_rows_below_one_heading_of_hipblaslt_bench():
     assert errors(read("hipblaslt-bench", torn)) & {"inconsistent", "not-a-number", "unparsable"}
 
 
-def test_a_summary_of_rvs_alone_is_read_and_said():
+def test_a_summary_of_rvs_alone_is_read_with_a_warning():
     closing = rvs_closing(("gpup_1", "GPUP"), ("gst_1", "GST"))
     parsed = read("rvs", closing)
     assert values(parsed)["tests_pass", None] == 2
@@ -138,7 +138,7 @@ def test_a_counter_behind_much_text_is_read():
     assert values(read("perfquery", text)) == values(read("perfquery", port))
 
 
-def test_a_table_of_iperf3_without_its_last_line():
+def test_a_table_of_iperf3_without_its_last_line_gives_a_warning():
     text = (
         "[ ID] Interval           Transfer     Bitrate         Retr\n"
         "[  5]   0.00-2.00   sec  2.33 GBytes  10.0 Gbits/sec    2             sender\n"
@@ -175,29 +175,29 @@ def printed(tmp_path, capsys):
     def run(text, *words):
         (tmp_path / "a.log").write_text(text, encoding="utf-8")
         code = main([*words, str(tmp_path / "a.log")])
-        told = capsys.readouterr()
-        return code, told.out + told.err
+        output = capsys.readouterr()
+        return code, output.out + output.err
 
     return run
 
 
 @pytest.mark.parametrize(("tool", "text", "kind", "words"), FAILED)
 def test_parse_auto_names_the_tool_and_its_error(tool, text, kind, words, printed):
-    _, told = printed(text, "parse", "auto")
-    assert tool in told
-    assert kind in told
-    assert words in told
+    _, output = printed(text, "parse", "auto")
+    assert tool in output
+    assert kind in output
+    assert words in output
 
 
 @pytest.mark.parametrize(("tool", "text", "kind", "words"), FAILED)
-def test_judge_says_the_tool_s_own_error_first(tool, text, kind, words, printed):
+def test_judge_reports_the_tool_s_own_error_first(tool, text, kind, words, printed):
     platform = "h200" if tool != "perftest" else "metax-c500"
-    code, told = printed(text, "judge", "--platform", platform, "--tool", tool)
+    code, output = printed(text, "judge", "--platform", platform, "--tool", tool)
     assert code != 0
-    assert words in told
-    behind = told[told.index(words) :]
-    assert kind in told
-    assert "measurement" in behind or "error" in told  # and then why it cannot be judged
+    assert words in output
+    behind = output[output.index(words) :]
+    assert kind in output
+    assert "measurement" in behind or "error" in output  # and then why it cannot be judged
 
 
 def test_judge_does_not_take_datagrams_for_tcp(printed):
@@ -205,6 +205,6 @@ def test_judge_does_not_take_datagrams_for_tcp(printed):
     total = {"seconds": 1.0, "bytes": 125_000_000, "bits_per_second": 1e9}
     end = {"streams": [{}], "sum_sent": total, "sum_received": total}
     text = json.dumps({"start": start, "intervals": [], "end": end})
-    code, told = printed(text, "judge", "--platform", "tcp-lab", "--tool", "iperf3")
+    code, output = printed(text, "judge", "--platform", "tcp-lab", "--tool", "iperf3")
     assert code not in (0, 1)
-    assert "protocol UDP, not TCP" in told
+    assert "protocol UDP, not TCP" in output

@@ -123,7 +123,7 @@ def corpus(number):
 
 
 @pytest.mark.parametrize("number", sorted(VALUES))
-def test_ground_truth(number):
+def test_values_of_recorded_outputs_are_those_of_the_index(number):
     found = {(s.metric, s.size_bytes, s.value, s.unit) for s in corpus(number).samples}
     assert set(VALUES[number]) <= found
 
@@ -134,7 +134,7 @@ def test_sound_output_has_no_error(number):
 
 
 @pytest.mark.parametrize("number", sorted(ERRORS))
-def test_error_is_named(number):
+def test_an_error_in_a_recorded_output_is_named(number):
     parsed = corpus(number)
     kind, words = ERRORS[number]
     assert parsed.errors[0].kind == kind
@@ -142,17 +142,17 @@ def test_error_is_named(number):
 
 
 @pytest.mark.parametrize("number", sorted(set(ERRORS) - set(VALUES)))
-def test_error_gives_no_value(number):
+def test_an_output_with_an_error_gives_no_value(number):
     assert corpus(number).samples == ()
 
 
 @pytest.mark.parametrize("number", sorted(ITERATIONS))
-def test_iterations(number):
+def test_iterations_are_read_by_size(number):
     assert list(corpus(number).summary["iterations"].values()) == [ITERATIONS[number]]
 
 
 @pytest.mark.parametrize("number", sorted(SWEEPS))
-def test_sweep_is_whole(number):
+def test_a_recorded_sweep_is_complete(number):
     assert corpus(number).summary["rows"] == SWEEPS[number]
 
 
@@ -190,7 +190,7 @@ def test_interleaved_sides_are_read_in_the_unit_of_the_figures():
         ("metax-ib_write_bw-gpu4-mlx5_1.txt", "maca", 4, 392.51),
     ],
 )
-def test_transcripts_of_the_seeds(name, memory, gpu, largest):
+def test_transcripts_of_the_seeds_are_read(name, memory, gpu, largest):
     parsed = read(TRANSCRIPTS / name)
     averages = [s for s in parsed.samples if s.metric == "bw_average"]
     assert (len(averages), averages[-1].size_bytes) == (23, 8388608)
@@ -200,7 +200,7 @@ def test_transcripts_of_the_seeds(name, memory, gpu, largest):
     assert parsed.summary["command"] == "ib_write_bw"
 
 
-def test_transcript_that_stops_after_its_first_row():
+def test_a_transcript_that_stops_after_its_first_row_gives_a_warning():
     parsed = read(TRANSCRIPTS / "cx4-ib_send_bw-truncated.txt")
     assert [(s.metric, s.value, s.unit) for s in parsed.samples] == [
         ("bw_peak", 7.79, "MiB/s"),

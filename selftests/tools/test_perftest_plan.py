@@ -94,13 +94,13 @@ def test_latency_has_no_bandwidth_unit():
         ("/opt/perf/ib_write_bw", "/opt/perf/ib_read_bw"),
     ],
 )
-def test_program_path(tool, path):
+def test_the_path_of_the_program_is_that_of_the_hostfile(tool, path):
     tools = {"perftest": tool} if tool else {}
     assert all(argv[0] == path for argv in argvs(command="ib_read_bw", tools=tools))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_plans(command):
+def test_every_command_is_planned(command):
     assert all(argv[0] == command for argv in argvs(command=command))
 
 
@@ -144,6 +144,6 @@ def test_a_server_without_an_address_is_bad_input():
 
 
 @pytest.mark.parametrize("port", [0, -1, 65536])
-def test_port_out_of_range(port):
+def test_a_port_out_of_range_is_refused(port):
     with pytest.raises(BadInput):
         commands(given(), port)

@@ -79,18 +79,18 @@ def row(size, average, rate, peak="400.00"):
     ],
 )
 class TestComplaint:
-    def test_alone(self, kind, text):
+    def test_each_message_alone_is_its_problem(self, kind, text):
         assert kinds(text)[0] == kind
         assert parse(text).samples == ()
 
-    def test_behind_a_table(self, kind, text):
+    def test_a_message_behind_a_table_is_its_problem(self, kind, text):
         assert kind in kinds(LINE + HEADING + ROW + text)
         assert values(LINE + HEADING + ROW + text) == [(65536, 392.34, "Gb/s")]
 
-    def test_between_heading_and_row_that_never_came(self, kind, text):
+    def test_a_message_between_heading_and_missing_rows_is_its_problem(self, kind, text):
         assert kind in kinds(LINE + HEADING + text)
 
-    def test_with_windows_line_ends(self, kind, text):
+    def test_a_message_with_windows_line_ends_is_its_problem(self, kind, text):
         assert kinds(text.replace("\n", "\r\n"))[0] == kind
 
 
@@ -113,12 +113,12 @@ def test_a_sound_table_has_no_problem():
 
 
 @pytest.mark.parametrize("text", ["", " \n\t\r\n", "\x1b[0m"])
-def test_no_output(text):
+def test_no_output_is_an_error(text):
     assert kinds(text) == ["no-output"]
 
 
 @pytest.mark.parametrize("text", ["hello\n", "392.25\n", ROW, LINE + ROW + LINE, "{1,2}"[1:]])
-def test_no_table(text):
+def test_a_text_without_a_table_is_an_error(text):
     assert kinds(text) == ["no-table"]
     assert parse(text).samples == ()
 
@@ -146,7 +146,7 @@ def test_row_cut_before_a_line_end(cut):
     assert parse(text).samples == ()
 
 
-def test_sweep_with_a_gap():
+def test_a_sweep_with_a_gap_is_an_error():
     text = HEADING + row(2, "0.11", "6.875000") + row(8, "0.45", "7.031250") + LINE
     assert kinds(text) == ["sweep-gap"]
 
@@ -158,14 +158,14 @@ def test_sweep_without_closing_line_is_a_warning():
 
 
 @pytest.mark.parametrize("value", ["nan", "-nan", "inf", "-inf", "-3.00"])
-def test_not_a_number(value):
+def test_a_value_that_is_no_number_is_an_error(value):
     text = HEADING + row(65536, value, "0.748336") + LINE
     assert kinds(text) == ["not-a-number"]
     assert values(text) == []
 
 
 @pytest.mark.parametrize("average", ["0.00", "0.000000"])
-def test_zero_average(average):
+def test_a_zero_average_is_an_error(average):
     text = HEADING + row(65536, average, "0.000000", peak="0.00") + LINE
     assert kinds(text) == ["zero-value"]
     assert values(text) == []
@@ -186,7 +186,7 @@ def test_zero_peak_is_a_warning_and_the_average_stands():
 
 
 @pytest.mark.parametrize("unit", ["Xb/sec", "GB/sec", "Mpps", "usec", "gb/sec"])
-def test_unknown_unit(unit):
+def test_an_unknown_unit_is_an_error(unit):
     text = TABLE.replace("Gb/sec", unit)
     assert "unit-unknown" in kinds(text)
     assert values(text) == []
@@ -200,14 +200,14 @@ def test_cycles_are_no_microseconds():
 
 
 @pytest.mark.parametrize("printed", ["MB/sec", "MiB/sec"])
-def test_gigabits_below_a_heading_of_megabytes(printed):
+def test_gigabits_below_a_heading_of_megabytes_are_read_as_such(printed):
     text = TABLE.replace("Gb/sec", printed)
     assert kinds(text) == []
     assert kinds(text, "warning") == ["unit-mismatch"]
     assert values(text) == [(65536, 392.34, "Gb/s")]
 
 
-def test_megabytes_below_a_heading_of_gigabits():
+def test_megabytes_below_a_heading_of_gigabits_are_read_as_such():
     text = HEADING + row(65536, "46557.03", "0.744912") + LINE
     assert kinds(text, "warning") == ["unit-mismatch"]
     assert values(text) == [(65536, 46557.03, "MiB/s")]
@@ -250,7 +250,7 @@ def test_words_in_a_row_are_unparsable():
     assert parse(text).samples == ()
 
 
-def test_a_known_set_of_names_that_perftest_does_not_print_is_pointed_out():
+def test_unknown_combinations_of_columns_give_a_warning():
     text = "#bytes #iterations t_avg[usec] t_stdev[usec]\n2 1000 0.88 0.05\n" + LINE
     assert kinds(text, "warning") == ["hand-edited"]
     assert values(text, "lat_avg") == [(2, 0.88, "us")]
@@ -285,17 +285,17 @@ class TestJson:
         ' "BW_peak": 392.38, "BW_average": 392.34, "MsgRate": 0.748336}}'
     )
 
-    def test_unit_from_message_rate(self):
+    def test_the_unit_of_json_is_found_by_the_message_rate(self):
         assert values(self.TEXT) == [(65536, 392.34, "Gb/s")]
         assert parse(self.TEXT).problems == ()
 
-    def test_summary(self):
+    def test_the_summary_of_json_is_read(self):
         summary = parse(self.TEXT).summary
         assert summary["command"] == "ib_write_bw"
         assert (summary["device"], summary["qps"], summary["memory"]) == ("mlx5_0", 2, "cuda")
         assert (summary["rows"], summary["iterations"]) == (1, {65536: 5000})
 
-    def test_latency(self):
+    def test_latencies_of_json_are_read(self):
         text = '{"results": {"MsgSize": 2, "n_iterations": 9, "t_avg": 1.6, "percentile_99.9": 2}}'
         assert values(text, "lat_avg") == [(2, 1.6, "us")]
         assert values(text, "lat_p999") == [(2, 2.0, "us")]
@@ -305,7 +305,7 @@ class TestJson:
         assert kinds(text) == ["unit-unknown"]
         assert values(text) == []
 
-    def test_a_figure_in_no_unit(self):
+    def test_a_value_that_fits_no_unit_is_an_error(self):
         text = self.TEXT.replace("392.34", "1234.56")
         assert kinds(text) == ["unit-unknown"]
         assert values(text) == []
@@ -332,25 +332,25 @@ class TestJson:
             '{"MsgSize": ' + "9" * 10000 + "}",
         ],
     )
-    def test_invalid(self, text):
+    def test_invalid_json_is_an_error(self, text):
         assert kinds(text) == ["unparsable"]
         assert parse(text).samples == ()
 
     @pytest.mark.parametrize("end", range(1, len(TEXT)))
-    def test_cut(self, end):
+    def test_cut_json_is_an_error(self, end):
         assert parse(self.TEXT[:end]).samples == ()
         assert kinds(self.TEXT[:end])
 
     @pytest.mark.parametrize("text", ["{}", '{"results": []}', '{"results": 3}'])
-    def test_without_results(self, text):
+    def test_json_without_results_is_an_error(self, text):
         assert kinds(text) == ["no-table"]
 
     @pytest.mark.parametrize("size", ['"x"', "true", "-1", "null", "1e99"])
-    def test_odd_sizes(self, size):
+    def test_impossible_sizes_are_errors(self, size):
         text = self.TEXT.replace('"MsgSize": 65536', f'"MsgSize": {size}')
         assert kinds(text) == ["unparsable"]
 
-    def test_odd_numbers(self):
+    def test_impossible_numbers_are_errors(self):
         text = '{"results": {"MsgSize": 2, "t_avg": "fast", "t_min": -1, "t_max": Infinity}}'
         assert kinds(text) == ["not-a-number"]
         assert parse(text).samples == ()

@@ -1,4 +1,4 @@
-"""What a site's network needs of perftest: ``perftest:`` of the hostfile, options, and claims."""
+"""What a site's network needs of perftest: ``perftest:`` of the hostfile, options, and checks."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_other_modules_stay_required(tmp_path: Path) -> None:
     assert platform.expected["boot_module"].value == ["ib_ipoib", "ib_umad", "ib_uverbs"]
 
 
-def test_a_node_without_dmabuf_is_told_what_it_needs(tmp_path: Path) -> None:
+def test_a_node_without_dmabuf_gets_a_remedy(tmp_path: Path) -> None:
     _, platform = site(tmp_path, dmabuf=True)
     plain = diagnose_scenes.findings([diagnose_scenes.fact("n1", "peer_memory")])
     facts = {"n1": replace(diagnose_scenes.healthy("n1"), peer_memory=("nvidia_peermem",))}
@@ -186,7 +186,7 @@ def measured(known: tuple[Cluster, Platform], case: Case, text: str) -> Measured
     return read(platform, case, CaseResult((tuple(reversed(run)),)))
 
 
-def test_what_was_asked_and_printed_agrees(tmp_path: Path) -> None:
+def test_output_with_the_requested_settings_agrees(tmp_path: Path) -> None:
     found = measured(site(tmp_path, **ROCE), HOST, HEADER.format(**PLAIN))
     assert {"traffic class", "service level"} <= set(found.runs[0].not_shown)
 
@@ -225,13 +225,13 @@ def in_gpu(dmabuf: bool) -> str:
     return BANNER.format(dmabuf=DMABUF if dmabuf else "") + HEADER.format(**PLAIN)
 
 
-def test_gpu_memory_by_dmabuf_as_asked(tmp_path: Path) -> None:
+def test_gpu_memory_by_dmabuf_as_asked_agrees(tmp_path: Path) -> None:
     measured(site(tmp_path, dmabuf=True), GPU, in_gpu(dmabuf=True))
     measured(site(tmp_path, gid_index=3), GPU, in_gpu(dmabuf=False))
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_gpu_memory_by_the_other_way_is_an_error(tmp_path: Path, asked: bool) -> None:
+def test_gpu_memory_registered_otherwise_is_an_error(tmp_path: Path, asked: bool) -> None:
     known = site(tmp_path, dmabuf=True) if asked else site(tmp_path, gid_index=3)
     with pytest.raises(OtherThanAsked, match=f"DMA-BUF: asked for {asked}"):
         measured(known, GPU, in_gpu(dmabuf=not asked))
@@ -241,5 +241,5 @@ def test_a_recorded_output_shows_dmabuf_and_queues() -> None:
     path = SHARED / "corpus" / "perftest" / "013-ib_write_bw-a-cuda-dmabuf-h200-slow.txt"
     if not path.exists():
         pytest.skip("recorded output is not beside this checkout")
-    said = parse(path.read_text(encoding="utf-8")).summary
-    assert (said["dmabuf"], said["cq_moderation"], said["inline_bytes"]) == (True, 100, 0)
+    summary = parse(path.read_text(encoding="utf-8")).summary
+    assert (summary["dmabuf"], summary["cq_moderation"], summary["inline_bytes"]) == (True, 100, 0)

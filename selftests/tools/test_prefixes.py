@@ -1,4 +1,4 @@
-"""What launchers, logs and mails put before every line of an output is taken off for every tool."""
+"""Prefixes of launchers, logs and mails before the lines of an output are removed for all tools."""
 
 import pytest
 from testing.recorded_outputs import recorded
@@ -64,7 +64,7 @@ def prefixed(text, of):
 
 
 @pytest.mark.parametrize(("tool", "path"), recorded())
-def test_every_recorded_output_is_read_alike_behind_every_prefix(tool, path):
+def test_a_prefix_changes_no_reading_of_a_recorded_output(tool, path):
     """A prefix loses and changes nothing: samples, summary and problems are the same."""
     text = clean(path.read_text(encoding="utf-8", errors="replace"))
     parse = tools.tool(tool).parse
@@ -123,7 +123,7 @@ def test_two_runs_of_a_tool_that_runs_once_are_still_two():
 @pytest.mark.parametrize("prefix", ["0: ", "[1,0]<stdout>:", "node003: ", "12:00:01 ", "> "])
 @pytest.mark.parametrize("at", range(7))
 def test_a_row_without_the_prefix_is_never_read_with_the_others(prefix, at):
-    """One line lacks it: a row or heading is then no part of the table, and nothing is read."""
+    """A row or heading that lacks the prefix is no part of the table, and nothing is read."""
     lines = SWEEP.splitlines()
     text = "".join(f"{'' if n == at else prefix}{line}\n" for n, line in enumerate(lines))
     found, parsed = read(text)
@@ -134,7 +134,7 @@ def test_a_row_without_the_prefix_is_never_read_with_the_others(prefix, at):
 
 @pytest.mark.parametrize("prefix", ["node003:", "0:", "[0]", "bench-1  |"])
 def test_a_prefix_without_a_blank_takes_no_row_away(prefix):
-    """The row that fills its column has no blank of its own: it was left out, the others read."""
+    """The row that fills its column has no blank of its own: it was once dropped alone."""
     rows = SWEEP.replace(" 65536 ", "   65536 ").replace(" 131072 ", "17179869184 ")
     found, parsed = read(prefixed(rows, lambda _: prefix))
     assert found == read(rows)[0] or (found == [] and parsed.errors)
@@ -166,7 +166,7 @@ def test_messages_of_the_launcher_among_the_lines_stay_where_they_are_read():
         "|  a  |\n|  b  |\n",
     ],
 )
-def test_what_a_program_prints_itself_is_no_prefix(text):
+def test_text_of_the_program_itself_is_no_prefix(text):
     assert clean(text) == text
 
 
@@ -176,7 +176,7 @@ def test_a_kernel_log_keeps_its_times_and_loses_the_name_of_the_node():
     assert clean(f"c1: [ 1.5] {line}" * 3, is_log=True) == f"[ 1.5] {line}" * 3
 
 
-def test_a_cut_inside_a_prefix_is_as_loud_as_without_one():
+def test_a_cut_inside_a_prefix_gives_the_same_problem_as_without_one():
     """The text ends with a complete row, then with each part of the next line's prefix."""
     prefix = "[1,0]<stdout>: "
     before = SWEEP[: SWEEP.index(" 131072")]

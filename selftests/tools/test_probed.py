@@ -1,4 +1,4 @@
-"""``railgauge parse`` for what the survey asks, and ``parse auto``, which finds the tool."""
+"""``railgauge parse`` for outputs of the survey's programs; ``parse auto`` finds the tool."""
 
 import json
 
@@ -81,7 +81,7 @@ OUTPUTS = {
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_what_the_survey_reads_is_read_from_a_file(name):
+def test_outputs_of_the_survey_are_read_from_a_file(name):
     text, expected = OUTPUTS[name]
     parsed = tools.tool(name).parse(text)
     assert not parsed.errors
@@ -89,13 +89,13 @@ def test_what_the_survey_reads_is_read_from_a_file(name):
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_it_is_found_by_itself_and_by_no_other(name):
+def test_each_output_is_found_by_its_tool_alone(name):
     text, _ = OUTPUTS[name]
     assert find(text, "x").tool == name
 
 
 @pytest.mark.parametrize("text", [NVLINK, TOPOLOGY, "No devices were found\n"])
-def test_other_outputs_of_nvidia_smi(text):
+def test_other_outputs_of_nvidia_smi_are_read(text):
     assert find(text, "x").tool == "nvidia-smi"
 
 
@@ -106,12 +106,12 @@ def test_a_gpu_or_port_that_is_printed_twice_is_no_second_one():
 
 
 @pytest.mark.parametrize("name", [name for name in OUTPUTS if name != "rocm-smi"])
-def test_an_incomplete_last_line_is_told(name):
+def test_an_incomplete_last_line_is_reported(name):
     text, _ = OUTPUTS[name]
     assert tools.tool(name).parse(text[:-4]).errors
 
 
-def test_tables_for_people_say_what_to_give_instead():
+def test_tables_for_people_give_a_remedy():
     table = "+-----+\n| NVIDIA-SMI 570.86.15    Driver Version: 570.86.15 |\n+-----+\n"
     (problem,) = tools.tool("nvidia-smi").parse(table).errors
     assert "nvidia-smi -q" in problem.message
@@ -126,7 +126,7 @@ def test_a_port_without_its_state_is_an_error():
 
 
 def answer(text):
-    """What is found, or why nothing is."""
+    """The tool that is found, or the reason why none is."""
     try:
         return find(text, "x"), ""
     except BadInput as error:
@@ -152,10 +152,10 @@ def test_two_outputs_in_one_text_are_not_decided(tmp_path, capsys):
     path = tmp_path / "both.log"
     path.write_text(IBSTAT + RDMA)
     assert main(["parse", "auto", str(path)]) == 2
-    said = capsys.readouterr().err
-    assert "ibstat" in said
-    assert "rdma-link" in said
-    assert len(said.strip().splitlines()) <= 2
+    err = capsys.readouterr().err
+    assert "ibstat" in err
+    assert "rdma-link" in err
+    assert len(err.strip().splitlines()) <= 2
 
 
 def test_the_command_finds_the_tool_behind_a_prefix(tmp_path, capsys):
@@ -165,7 +165,7 @@ def test_the_command_finds_the_tool_behind_a_prefix(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["tool"] == "ibstat"
 
 
-def test_a_file_of_powershell(tmp_path, capsys):
+def test_a_file_of_powershell_is_read(tmp_path, capsys):
     path = tmp_path / "utf16.log"
     path.write_bytes(IBSTAT.encode("utf-16"))
     assert main(["parse", "ibstat", str(path)]) == 0

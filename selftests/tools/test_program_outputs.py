@@ -1,4 +1,4 @@
-"""Another option, or another release, of a program gives figures that are right, or an error."""
+"""The output of another option or release of a program gives right values or an error."""
 
 import pytest
 from testing.parsed_outputs import errors, read, values, warnings
@@ -63,13 +63,13 @@ def test_two_outputs_are_refused(tool, text):
 
 
 @pytest.mark.parametrize(("tool", "text"), EVERY)
-def test_no_cut_gives_other_values_in_silence(tool, text):
+def test_no_cut_changes_values_silently(tool, text):
     whole = values(read(tool, text))
     for at in range(1, len(text) - 1, 7):
         for part in (text[:at], text[at:]):
             parsed = read(tool, part)
-            said = {problem.kind for problem in parsed.problems}
-            assert parsed.errors or said & DOUBTS or values(parsed) == whole or _names_fewer(
+            kinds = {problem.kind for problem in parsed.problems}
+            assert parsed.errors or kinds & DOUBTS or values(parsed) == whole or _names_fewer(
                 values(parsed), whole
             ), part[-200:]  # fmt: skip
 
@@ -106,12 +106,12 @@ def _names_fewer(found, whole):
         ("iperf3", UDP, "50.9 Mbits", "50.9 Gbits", "inconsistent"),
     ],
 )  # fmt: skip
-def test_what_is_bad_or_contradicts_itself_is_an_error(tool, text, was, is_now, kind):
+def test_bad_or_contradictory_output_is_an_error(tool, text, was, is_now, kind):
     assert was in text
     assert kind in errors(read(tool, text.replace(was, is_now, 1)))
 
 
-def test_what_is_printed_and_bad_is_said():
+def test_a_bad_state_in_an_output_gives_a_problem():
     slow = RIGHT["nvidia-smi", "-q -d PERFORMANCE, throttled"][0]
     (problem,) = read("nvidia-smi", slow).problems
     assert "HW Slowdown" in problem.message

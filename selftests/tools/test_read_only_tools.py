@@ -41,7 +41,7 @@ def found(name, text):
 # --- recorded outputs ---
 
 
-def test_devices_without_bandwidth():
+def test_devices_without_bandwidth_give_a_warning():
     parsed = parse("rocm-bandwidth-test", recorded(GPU_BW, "003"))
     devices = parsed.summary["devices"]
     assert [device["Device Type"] for device in devices] == ["CPU"] * 2 + ["GPU"] * 8
@@ -50,7 +50,7 @@ def test_devices_without_bandwidth():
     assert kinds(parsed, "warning") == ["no-bandwidth"]
 
 
-def test_table_over_size():
+def test_a_table_by_size_is_read():
     parsed = parse("rocm-bandwidth-test", recorded(GPU_BW, "004"))
     assert (parsed.errors, kinds(parsed, "warning")) == ((), ["no-closing-line"])
     assert len(parsed.samples) == 4 * 20
@@ -60,7 +60,7 @@ def test_table_over_size():
     assert ("avg_bw", 2**29, "device0>device4", 28.675) in read
 
 
-def test_matrix_of_devices():
+def test_a_matrix_of_devices_is_read():
     read = values(parse("rocm-bandwidth-test", recorded(GPU_BW, "005")))
     assert read["bidirectional_peak_bw", "device0>device2"] == 47.703
     assert read["bidirectional_peak_bw", "device0>device9"] == 36.773
@@ -73,7 +73,7 @@ def test_placeholders_are_no_figures():
     assert list(parsed.summary["peers"].values()) == [True]
 
 
-def test_peer_to_peer_matrices():
+def test_peer_to_peer_matrices_are_read():
     one = values(parse("p2p-bandwidth-latency", recorded(GPU_BW, "008")))
     assert one["unidirectional_p2p_enabled", "gpu0>gpu1"] == 364.13
     assert one["unidirectional_p2p_enabled_cells", "all"] == 56
@@ -85,7 +85,7 @@ def test_peer_to_peer_matrices():
     assert (parsed.errors, kinds(parsed, "warning")) == ((), ["no-peer-access", "no-closing-line"])
 
 
-def test_copies_as_superbench_runs_them():
+def test_copies_as_superbench_runs_them_are_read():
     read = found("superbench-copy", recorded(GPU_BW, "009"))
     assert {("d2h_pinned_bw", 1000, None, 0.4), ("d2h_pinned_bw", 9000, None, 3.3)} <= read
     read = found("superbench-copy", recorded(GPU_BW, "010"))
@@ -97,7 +97,7 @@ def test_copies_as_superbench_runs_them():
     assert values(parsed)["copy_by_sm_under_numa0", "cpu>gpu0"] == 26.2409
 
 
-def test_status_of_jobs():
+def test_the_status_of_jobs_is_read():
     healthy = parse("ras-status", recorded("corpus/rccl", "012"))
     assert (healthy.problems, healthy.tool_version) == ((), "2.28.3")
     assert values(healthy)["ranks", "group0"] == 8
@@ -113,7 +113,7 @@ def test_status_of_jobs():
     assert lost.errors[0].message == "read socket: Connection reset by peer"
 
 
-def test_diagnostics():
+def test_diagnostics_are_read():
     parsed = parse("dcgmi-diag", recorded("corpus/dcgmi", "006"))
     assert (values(parsed)["tests_fail", None], parsed.errors) == (1, ())
     assert kinds(parsed, "warning") == ["test-failed"]
@@ -165,7 +165,7 @@ def test_diagnostics():
         ("azure-nhc", NHC[:60], "truncated"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_named(name, text, kind):
+def test_each_error_of_an_output_is_named(name, text, kind):
     assert kind in kinds(parse(name, text))
 
 
@@ -175,7 +175,7 @@ def test_zeros_below_the_resolution_are_no_samples():
     assert {sample.size_bytes for sample in parsed.samples} == {2**29}
 
 
-def test_latencies_of_both_clocks():
+def test_latencies_of_both_clocks_are_read():
     read = values(parse("p2p-bandwidth-latency", P2P))
     assert read["latency_p2p_enabled", "gpu0>gpu1"] == 2.68
     assert read["cpu_latency_p2p_enabled", "gpu0>gpu1"] == 1.93
@@ -221,7 +221,7 @@ def _is_count(value):
 
 
 @pytest.mark.parametrize("name", READ_ONLY)
-def test_nothing_is_no_output(name):
+def test_an_empty_text_is_no_output(name):
     for text in ("", "\n \n"):
         assert kinds(parse(name, text)) == ["no-output"]
 
@@ -285,7 +285,7 @@ def test_a_quarter_of_a_megabyte_of_anything_is_read_in_time(piece):
 
 
 @pytest.mark.parametrize("name", READ_ONLY)
-def test_what_is_only_read_cannot_be_planned(name):
+def test_a_tool_that_is_only_read_cannot_be_planned(name):
     with pytest.raises(BadInput, match="can only be read, not run") as caught:
         tools.tool(name).commands(setting(), 1)
     assert "perftest" in caught.value.remedy
@@ -305,7 +305,7 @@ def test_a_platform_file_that_would_run_one_is_refused_before_anything_runs(name
     plan.level(platform, setting().cluster, "smoke")
 
 
-def test_help_lists_them_all(capsys):
+def test_the_help_lists_all_tools(capsys):
     with pytest.raises(SystemExit):
         main(["parse", "--help"])
     listed = " ".join(capsys.readouterr().out.split()).replace("- ", "-")

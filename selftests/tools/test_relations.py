@@ -1,4 +1,4 @@
-"""Figures of one row that contradict each other are an error, whichever tool printed them."""
+"""Values of one row that contradict each other are an error, for every tool."""
 
 import re
 
@@ -98,14 +98,14 @@ STATISTIC = re.compile(r"(?:^|_)(min|max|avg|mean|median|typical|average|peak|p\
 @pytest.mark.parametrize(("name", "path"), recorded())
 def test_statistics_of_a_thing_are_declared(name, path, monkeypatch):
     """Whatever a tool calls minimum, mean, percentile or maximum is one of its relations."""
-    told = []
+    calls = []
     monkeypatch.setattr(
         collector,
         "contradictions",
-        lambda samples, relations: told.append((samples, relations)) or (),
+        lambda samples, relations: calls.append((samples, relations)) or (),
     )
     tools.tool(name).parse(path.read_text(encoding="utf-8", errors="replace"))
-    for samples, relations in told:
+    for samples, relations in calls:
         for pair in _pairs(samples):
             wrong = {metric: 10.0**9 if "min" in metric else 1.0 for metric in pair}
             wrong |= {metric: 10.0**12 for metric in pair if "max" not in metric}
@@ -158,7 +158,7 @@ def test_statistics_rise(row, what):
         (25.037, 41.880, 2**20, True),  # one step of rounding
         (25.1, 41.880, 2**20, False),
         (0.0, 0.001, 1, False),
-        (100.0, 0.0, 1, True),  # a time below its resolution says nothing
+        (100.0, 0.0, 1, True),  # a time below its resolution is not compared
         (1.0, 1.0, None, True),
     ],
 )

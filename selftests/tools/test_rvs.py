@@ -1,4 +1,4 @@
-"""RVS: its results, damage of its output, and what it passes without having measured."""
+"""RVS: its results, damage of its output, and passes without a measurement."""
 
 import re
 
@@ -80,7 +80,7 @@ def test_a_gpu_that_misses_a_target_failed_the_action():
 
 
 def test_a_gpu_without_a_reading_of_its_power_did_not_pass():
-    """RVS passes it by default."""
+    """RVS itself passes it."""
     silent = RVS_IET.replace("241.000000", "0.000000").replace("749.000000", "0.000000")
     statuses = [t["status"] for t in parse("rvs", silent).summary["tests"]]
     assert statuses == ["skip", "skip"]
@@ -88,8 +88,8 @@ def test_a_gpu_without_a_reading_of_its_power_did_not_pass():
 
 @pytest.mark.parametrize("check", ["self-check", "accu-check"])
 def test_wrong_products_are_corruption_at_any_speed(check):
-    said = result(f"[{GST}] [GPU:: 1590] {check} error 0.0312500000")
-    text = RVS_GST.replace(rvs_end := RVS_END, said + rvs_end)
+    line = result(f"[{GST}] [GPU:: 1590] {check} error 0.0312500000")
+    text = RVS_GST.replace(rvs_end := RVS_END, line + rvs_end)
     (found,) = parse("rvs", text).errors
     assert (found.kind, found.message.split(":")[0]) == ("data-corruption", "gpu1")
 
@@ -117,7 +117,7 @@ def test_wrong_products_are_corruption_at_any_speed(check):
         (RVS_IET, "pass: TRUE", "pass: PERHAPS", "metric-missing"),
     ],
 )  # fmt: skip
-def test_damage_of_rvs_is_named(text, old, new, kind):
+def test_damaged_output_of_rvs_is_an_error(text, old, new, kind):
     assert old in text
     found = kinds(parse("rvs", text.replace(old, new, 1)))
     assert (kind in found) if kind else not found

@@ -25,7 +25,7 @@ from railgauge.tools.text import (
         ("", ""),
     ],
 )
-def test_colours_and_line_ends(printed, text):
+def test_colours_and_line_ends_are_removed(printed, text):
     assert clean(printed) == text
     assert clean(text) == text
 

@@ -1,7 +1,7 @@
-"""A row in the middle of which another program printed something is an error.
+"""A row that the output of another program interrupts is an error.
 
-No figure of it is read, none is lost in silence: what two programs print on one terminal tears
-rows at any byte.
+None of its values is read, and none is lost silently: two programs on one terminal tear rows at any
+byte.
 """
 
 import random
@@ -110,7 +110,7 @@ OTHERS = (
     *("hello world 12 3.5\n", "\n[12345.6] NVRM: Xid 79\n", "node03: Connection closed\n"),
     *("~x", ": ", "node03: Connection closed"),
 )
-# A name may be any text: whether another one stands in it cannot be told.
+# A name may be any text: another text inside it cannot be detected.
 WITH_NAMES = {"azure-nhc", "ibqueryerrors", "rvs", "gpu-burn", "gpu-fryer"}
 # Each line of a kernel's log is one by itself.
 LOGS = {"dmesg"}
@@ -145,13 +145,13 @@ def lost(tool, text, most):
     """The first place at which another text takes values away, or changes them, in silence."""
     parse = tools.tool(tool).parse
     whole = parse(text)
-    told = doubts(whole)
+    expected_doubts = doubts(whole)
     if whole.errors or tool in LOGS or text.lstrip()[:1] in ("{", "["):
         pytest.skip("no complete table")
     expected = values(whole)
     for at, other, changed in torn(text, most, tool):
         found = parse(changed)
-        if not found.errors and values(found) != expected and not doubts(found) - told:
+        if not found.errors and values(found) != expected and not doubts(found) - expected_doubts:
             return text[max(0, at - 60) : at], other, text[at : at + 60]
     return None
 
@@ -167,7 +167,7 @@ def test_a_torn_row_of_a_recorded_output_is_an_error(tool, path):
     assert lost(tool, text, max(10, min(200, MOST_CHARACTERS // len(text)))) is None
 
 
-def test_the_size_of_a_row_is_not_what_is_left_of_it():
+def test_the_rest_of_a_torn_size_is_not_read_as_a_size():
     """A row of 256 B was one of 6 B."""
     for tool, text in (("perftest", LATENCY), ("ccl-tests", SWEEP)):
         parsed = tools.tool(tool).parse(text.replace("256 ", "25x\n6 "))

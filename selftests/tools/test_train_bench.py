@@ -15,7 +15,7 @@ from railgauge.core.model import Case
 from railgauge.core.terms import Role
 from railgauge.facts import NodeFacts
 from railgauge.tools import train_bench
-from railgauge.tools.claims import SideOutput, ToolRequest
+from railgauge.tools.output_checks import SideOutput, ToolRequest
 from railgauge.tools.train_bench.program import joined
 
 STEPS = ["aaaaaaaaaaaaaaa0", "aaaaaaaaaaaaaaa1", "aaaaaaaaaaaaaaa2"]
@@ -297,7 +297,7 @@ def denied(text, **facts):
         {"n1": NodeFacts(node="n1", hostname="n1", **facts)},
     )  # fmt: skip
     side = SideOutput("n1", Role.CLIENT, train_bench.parse(text), ("mpirun",), 60.0)
-    return [claim.item for claim in train_bench.claims(request, (side,)) if not claim.agrees]
+    return [check.item for check in train_bench.output_checks(request, (side,)) if not check.agrees]
 
 
 def test_a_sound_output_is_what_was_asked():

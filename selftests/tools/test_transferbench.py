@@ -10,7 +10,7 @@ LINKS_8 = 56
 CORPUS = "corpus/gpu-bw"
 
 
-def test_transcript_of_the_seed():
+def test_the_transcript_of_the_seed_is_read():
     parsed = parse(recorded("transcripts", "mi300x-transferbench-a2a"))
     found = values(parsed)
     assert parsed.problems == ()
@@ -79,17 +79,17 @@ def test_slowest_links_of_the_seed_lie_between_45_and_48():
         ),
     ],
 )
-def test_ground_truth(number, expected):
+def test_values_of_recorded_outputs_are_those_of_the_index(number, expected):
     parsed = parse(recorded(CORPUS, number))
     assert kinds(parsed) == []
     assert expected.items() <= values(parsed).items()
 
 
-def test_executor_bandwidth_in_the_column_actual_is_told():
+def test_executor_bandwidth_in_the_column_actual_gives_a_warning():
     assert "other-actual" in kinds(parse(recorded(CORPUS, "026")), "warning")
 
 
-def test_hip_error_gives_no_value():
+def test_an_output_with_a_hip_error_gives_no_value():
     parsed = parse(recorded(CORPUS, "024"))
     assert (kinds(parsed), parsed.samples) == (["hip-error"], ())
     assert "invalid resource handle" in parsed.errors[0].message
@@ -143,7 +143,7 @@ Aggregate bandwidth (CPU Timed):  200.000 GB/s
 """
 
 
-def test_sound_matrix():
+def test_a_sound_matrix_is_read():
     parsed = parse(MATRIX)
     assert parsed.problems == ()
     assert values(parsed)["derived_aggregate", "gpu2"] == 60.0
@@ -164,7 +164,7 @@ def test_a_matrix_cut_anywhere_is_an_error_and_gives_no_new_value():
         assert cut.errors
 
 
-def test_borders_and_commas_part_cells_like_blanks():
+def test_borders_and_commas_separate_cells_like_blanks():
     lines = MATRIX.replace("SRC\\DST ", "│ SRC\\DST │").replace("STotal", "│ STotal").split("\n")
     bordered = "\n".join(
         f"│ {line} │" if line.startswith(("GPU", "RT")) else line for line in lines
@@ -173,7 +173,7 @@ def test_borders_and_commas_part_cells_like_blanks():
     assert values(parse(bordered)) == values(parse(with_commas)) == values(parse(MATRIX))
 
 
-def test_a_matrix_without_actual_and_with_two_decimals():
+def test_a_matrix_without_actual_and_with_two_decimals_is_read():
     text = MATRIX
     for old in ("      Actual", "      80.000", "      82.000\n", "      60.000\n"):
         text = text.replace(old, "\n" if old.endswith("\n") else "", 1)
@@ -219,13 +219,13 @@ def test_broken_output_is_an_error(old, new, kind):
     assert kind in kinds(parse(MATRIX.replace(old, new, 1)))
 
 
-def test_other_actual_is_a_warning():
+def test_an_actual_that_is_not_the_derived_one_is_a_warning():
     parsed = parse(MATRIX.replace("82.000\nGPU 02", "81.000\nGPU 02"))
     assert kinds(parsed, "warning") == ["other-actual"]
     assert kinds(parsed) == []
 
 
-def test_command_of_the_document():
+def test_the_command_is_that_of_the_document():
     (command,) = commands(
         setting("transferbench", sizes=(64 * 2**20,), environment={"HIDE_ENV": "1"}), 1
     )
@@ -237,13 +237,13 @@ def test_command_of_the_document():
 @pytest.mark.parametrize(
     ("size", "spelling"), [(2**30, "1G"), (3 * 2**20, "3M"), (2**10, "1K"), (1004, "1004")]
 )
-def test_pairs_at_a_size(size, spelling):
+def test_a_size_of_pairs_becomes_an_argument(size, spelling):
     (command,) = commands(setting("transferbench", sizes=(size,), options={"preset": "p2p"}), 1)
     assert command.argv == ("TransferBench", "p2p", spelling)
 
 
 @pytest.mark.parametrize("given", ["/opt/rocm/bin", "/opt/rocm/bin/TransferBench"])
-def test_program_where_the_hostfile_says(given):
+def test_the_program_is_where_the_hostfile_says(given):
     (command,) = commands(setting("transferbench", sizes=(4,), tools={"transferbench": given}), 1)
     assert command.argv[0] == "/opt/rocm/bin/TransferBench"
 
@@ -260,6 +260,6 @@ def test_program_where_the_hostfile_says(given):
         ((4, 8), {}, "one size"),
     ],
 )
-def test_what_cannot_be_run(sizes, options, words):
+def test_cases_that_cannot_be_run_are_refused(sizes, options, words):
     with pytest.raises(BadInput, match=words):
         commands(setting("transferbench", sizes=sizes, options=options), 1)

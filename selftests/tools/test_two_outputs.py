@@ -97,7 +97,7 @@ def kinds(tool, text):
 
 
 @pytest.mark.parametrize(("tool", "text"), ONE)
-def test_one_output_is_one(tool, text):
+def test_one_output_is_accepted_as_one(tool, text):
     assert not kinds(tool, text)
 
 
@@ -138,11 +138,11 @@ def test_a_check_that_names_each_gpu_is_one_run():
         "ERROR:  nhc:  Health check failed:  check_nccl_allreduce: failed. FaultCode: NHC2007\n",
     ],
 )
-def test_a_second_run_of_the_checks_that_differs_or_ends_early(second):
+def test_a_second_run_of_the_checks_that_differs_or_ends_early_is_refused(second):
     assert ProblemKind.SEVERAL_TABLES in kinds("azure-nhc", NHC + second)
 
 
-def test_two_runs_that_both_ended_at_their_first_check():
+def test_two_runs_that_both_ended_at_their_first_check_are_refused():
     failed = "ERROR:  nhc:  Health check failed:  check_gpu_count: Expected 8 and found 7\n"
     assert not kinds("azure-nhc", failed)
     assert ProblemKind.SEVERAL_TABLES in kinds("azure-nhc", failed + failed)
@@ -174,5 +174,5 @@ def test_three_tables_are_more_than_both_sides():
 # --- RVS ---
 
 
-def test_an_action_that_is_announced_twice():
+def test_an_action_that_is_announced_twice_is_refused():
     assert ProblemKind.SEVERAL_TABLES in kinds("rvs", RVS + result("Action name :action_1"))

@@ -76,7 +76,7 @@ def figures(parsed):
         ),
     ],
 )
-def test_ground_truth(number, expected):
+def test_values_of_recorded_outputs_are_those_of_the_index(number, expected):
     parsed = parse(recorded(CORPUS, number))
     assert kinds(parsed) == []
     assert expected.items() <= figures(parsed).items()
@@ -95,7 +95,7 @@ def test_a_failed_request_is_an_error_beside_its_figures():
     assert expected.items() <= figures(parsed).items()
 
 
-def test_embeddings_whose_figures_do_not_agree():
+def test_embeddings_whose_values_contradict_each_other_are_an_error():
     parsed = parse(recorded(CORPUS, "012"))
     found = figures(parsed)
     assert kinds(parsed) == ["inconsistent"]
@@ -114,14 +114,14 @@ def test_placeholders_are_no_numbers():
     assert figures(mixed)["duration"] == 17.66
 
 
-def test_the_progress_bar_says_how_many_were_asked_for():
+def test_the_number_of_requests_is_read_from_the_progress_bar():
     text = recorded(CORPUS, "013")
     assert parse(text).summary["asked"] == 1024
     assert kinds(parse(text.replace("1024/1024", "1025/1025"))) == ["failed-requests"]
 
 
 @pytest.mark.parametrize("number", ["011", "014", "017", "018"])
-def test_unknown_number_of_requests_is_told(number):
+def test_an_unknown_number_of_requests_is_a_problem(number):
     assert kinds(parse(recorded(CORPUS, number)), "warning") == ["asked-unknown"]
 
 
@@ -142,7 +142,7 @@ P99.9 TTFT (ms):                         317.18
 """
 
 
-def test_sound_table():
+def test_a_sound_table_is_read():
     parsed = parse(TABLE)
     assert (parsed.problems, parsed.summary["asked"]) == ((), 200)
     assert {(s.metric, s.unit, s.value) for s in parsed.samples} == {
@@ -228,10 +228,10 @@ def test_requests_that_come_slowly_do_not_all_end_at_once():
 
 def test_latencies_in_seconds_are_compared_as_such():
     ends = "=" * 50 + "\n"
-    told = TABLE.replace("\n" + ends, "\nMean E2E Latency (s): {}\n" + ends)
-    assert kinds(parse(told.format("5.00"))) == []
-    assert kinds(parse(told.format("0.20"))) == ["inconsistent"]
-    assert kinds(parse(told.format("102.00"))) == ["inconsistent"]
+    table = TABLE.replace("\n" + ends, "\nMean E2E Latency (s): {}\n" + ends)
+    assert kinds(parse(table.format("5.00"))) == []
+    assert kinds(parse(table.format("0.20"))) == ["inconsistent"]
+    assert kinds(parse(table.format("102.00"))) == ["inconsistent"]
 
 
 def test_a_repeated_label_counts_once():
@@ -255,7 +255,7 @@ SAVED = {
 }  # fmt: skip
 
 
-def test_saved_result():
+def test_a_saved_result_is_read():
     parsed = parse(json.dumps(SAVED))
     assert parsed.problems == ()
     assert figures(parsed)["e2el_p999"] == 90.0
@@ -273,11 +273,11 @@ def test_saved_result():
         ({"mean_ttft_ms": "fast"}, "not-a-number"),
     ],
 )
-def test_broken_saved_result(changes, kind):
+def test_a_broken_saved_result_is_an_error(changes, kind):
     assert kind in kinds(parse(json.dumps({**SAVED, **changes})))
 
 
-def test_other_and_cut_json():
+def test_other_and_cut_json_are_errors():
     assert kinds(parse("{}")) == ["no-table"]
     assert kinds(parse(json.dumps(SAVED) * 2)) == ["several-tables"]
     text = json.dumps(SAVED)
@@ -331,13 +331,13 @@ def test_server_first_then_benchmark():
     assert server.environment == client.environment == {"A": "b"}
 
 
-def test_the_model_stands_once():
+def test_the_model_is_given_once():
     serve = ["vllm", "serve", "{model}", "--port", "{port}"]
     server, client = commands(setting("vllm-bench", options={**MODEL, "serve": serve}), 8123)
     assert server.argv[2] == client.argv[4] == "some/model"
 
 
-def test_benchmark_of_a_running_server():
+def test_a_running_server_needs_no_start():
     options = {
         **MODEL, "base_url": "http://head:8000", "input_len": 128, "output_len": 256,
         "request_rate": "4", "max_concurrency": 16, "percentiles": "50,99", "ignore_eos": False,
@@ -364,6 +364,6 @@ def test_benchmark_of_a_running_server():
         {**MODEL, "base_url": "http://x", "num_prompts": "3"},
     ],
 )
-def test_what_cannot_be_run(options):
+def test_cases_that_cannot_be_run_are_refused(options):
     with pytest.raises(BadInput):
         commands(setting("vllm-bench", options=options), 8123)

@@ -16,10 +16,10 @@ from railgauge.diagnosis.left_open.unplanned import unplanned
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import Reboot
 from railgauge.planning import plan
-from railgauge.planning.demand import NOT_SCANNED, DemandInputs, count, demands
 from railgauge.planning.marks import EXPECTS, MEASURES
 from railgauge.planning.needs import Candidate
 from railgauge.planning.pairing import ALTERNATING, DIRECTED
+from railgauge.planning.required import NOT_SCANNED, LevelScope, count, required_checks
 from railgauge.verdict import closing, decision
 from railgauge.verdict.decision import (
     SUBNET,
@@ -44,15 +44,15 @@ def run_plan(planned, level="smoke", rounds=None):
 
 
 def answering(platform=ONE, level="smoke", rounds=None, directions=DIRECTED, **changes):
-    """One item for each demand."""
+    """One item for each required check."""
     wanted = plan.level(platform, DECLARED, level, rounds, directions)
-    scope = DemandInputs(platform, DECLARED, wanted)
+    scope = LevelScope(platform, DECLARED, wanted)
     made = [
         item(
             f"{number}", rung=d.rung, subject=d.key.subject, nodes=d.key.nodes, ways=(d.key.way,),
             pairing=d.key.part, size_bytes=d.key.size_bytes, questions=(d.question,), **changes,
         )
-        for number, d in enumerate(demands(scope))
+        for number, d in enumerate(required_checks(scope))
     ]  # fmt: skip
     return {one.id: one for one in made}
 
@@ -62,7 +62,7 @@ def decided(records, planned=None, platform=ONE, **more):
     return decide(run, RunResults(records, {}, platform, DECLARED))
 
 
-def test_a_run_is_accepted_if_all_that_is_demanded_passed():
+def test_a_run_is_accepted_if_all_required_checks_passed():
     result = decided(answering())
     assert (result.verdict, result.exit_code) == ("accepted", 0)
     assert (result.counts.planned, result.counts.passed, result.counts.not_run) == (3, 3, 0)
@@ -162,7 +162,7 @@ def test_the_order_of_the_records_changes_nothing():
     assert list(decision._ordered(run_plan(records), backwards)) == list(records)
 
 
-def test_level_and_rounds_of_the_run_say_what_is_demanded():
+def test_level_and_rounds_of_the_run_decide_what_is_required():
     for level, rounds in (("smoke", None), ("smoke", 2), ("nightly", None)):
         records = answering(HOMELAB, level, rounds)
         result = decided(records, platform=HOMELAB, level=level, rounds=rounds)
@@ -265,7 +265,7 @@ def test_no_test_of_the_subnet_applies_without_a_node_that_scans():
 def test_the_reason_of_the_hostfile_for_no_scan_is_reported():
     of = replace(DECLARED, no_fabric="the provider runs it")
     reasons = absent(replace(ONE, not_applicable={}), of)
-    says = "the hostfile says why nobody scans the subnet: the provider runs it"
+    says = "the hostfile gives a reason for no scan of the subnet: the provider runs it"
     assert reasons == dict.fromkeys(SUBNET, says)
     (note,) = subnet_notes(plan.level(ONE, of, "signoff"))
     assert note == "subnet not scanned: the provider runs it"
@@ -369,4 +369,4 @@ def test_the_file_and_its_schema_are_those_of_the_contract():
 def test_an_item_that_answers_a_required_check_is_counted_as_it():
     records = answering(HOMELAB)
     wanted = plan.level(HOMELAB, DECLARED, "smoke")
-    assert len(records) == count(DemandInputs(HOMELAB, DECLARED, wanted))
+    assert len(records) == count(LevelScope(HOMELAB, DECLARED, wanted))

@@ -12,7 +12,7 @@ from railgauge.core.model import Fabric, Outcome
 from railgauge.diagnosis import RunResults
 from railgauge.diagnosis.model import SoakResults
 from railgauge.planning import part, plan
-from railgauge.planning.demand import SUBNET
+from railgauge.planning.required import SUBNET
 from railgauge.planning.soak import SoakPlan
 from railgauge.verdict.decision import closed, decide, not_applicable, not_run
 from railgauge.verdict.history import MergedPart

@@ -126,7 +126,7 @@ def test_a_fault_of_the_runs_that_this_one_carries_on_is_not_from_before():
 
 def test_faults_that_are_not_known_or_masked_are_an_error():
     hidden = LoggedFault(OLD.line.replace("NVRM: Xid", MASK), 1)
-    for faults, missing in (((), {"kernel_faults": "it did not ask for it"}), ((hidden,), {})):
+    for faults, missing in (((), {"kernel_faults": "it did not collect them"}), ((hidden,), {})):
         result = signed("signoff", *faults, missing=missing)
         assert (result.verdict, result.counts.error) == ("incomplete", 1)
 
@@ -135,7 +135,7 @@ def test_a_node_that_checks_itself_has_an_item_of_its_log_since_boot():
     """Unknown or masked faults are an error, as is a node that was not surveyed."""
     assert list(alone(results(platform=ASKED), LogSince())) == []
     masked = LoggedFault(OLD.line.replace("NVRM: Xid", MASK), 1)
-    unread = facts("n2", missing={"kernel_faults": "it did not ask for it"})
+    unread = facts("n2", missing={"kernel_faults": "it did not collect them"})
     for found in (unread, facts("n2", kernel_faults=(masked,)), NodeUnreachable("gone")):
         of = {
             item.nodes: item

@@ -11,11 +11,11 @@ from testing.core_values import ROOT, cluster, item
 from railgauge.config import thresholds
 from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts
-from railgauge.planning.demand import DemandInputs, demands
 from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates
 from railgauge.planning.pairing import DIRECTED
 from railgauge.planning.plan import level
+from railgauge.planning.required import LevelScope, required_checks
 from railgauge.report import html, junit, terminal
 from railgauge.report.allure import surroundings
 from railgauge.report.certificate.certified import CertifiedRun
@@ -52,13 +52,13 @@ def taken_out(platform=HOMELAB):
 
 def answered(platform, name="signoff"):
     """A record that answers each required check of the level."""
-    scope = DemandInputs(platform, DECLARED, level(platform, DECLARED, name))
+    scope = LevelScope(platform, DECLARED, level(platform, DECLARED, name))
     return {
         str(number): item(
             str(number), rung=one.rung, subject=one.key.subject, nodes=one.key.nodes,
             pairing=one.key.part, questions=(one.question,), ways=(one.key.way,),
         )
-        for number, one in enumerate(demands(scope))
+        for number, one in enumerate(required_checks(scope))
     }  # fmt: skip
 
 

@@ -166,7 +166,7 @@ def test_more_of_them_are_counted(count, others, places, outputs):
     more = [(f"{number} {n}", "n1", f"y{number}") for number in range(others) for n in (1, 2)]
     (one,) = own_output.made_of(results(*own, *more))
     assert one.reason == f"n1: a and b{places} hold the same output: x{outputs}"
-    assert one.remedy.startswith("look for a wrapper that keeps what the tool printed")
+    assert one.remedy.startswith("look for a wrapper that stores an output")
 
 
 def test_a_hundred_thousand_equal_outputs_are_counted_at_once():

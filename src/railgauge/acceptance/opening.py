@@ -20,11 +20,11 @@ from railgauge.core.errors import BadInput
 from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.model import Cluster
 from railgauge.core.run_files import PLATFORM
-from railgauge.planning import demand, part, resource_estimate, sample
-from railgauge.planning.demand import DemandInputs
+from railgauge.planning import part, required, resource_estimate, sample
 from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import candidates, not_limited
 from railgauge.planning.plan import Level
+from railgauge.planning.required import LevelScope
 from railgauge.planning.soak import SoakPlan, planned
 from railgauge.run import holding, inputs, invocation, services, storage, takeover
 from railgauge.run.invocation import Invocation
@@ -80,7 +80,7 @@ def _settings(
     whole, options = _level(request, cluster, platform, before), request.options
     measures = recording.plan.part if recording else parted.asked(request, cluster, platform, whole)
     level = part.of_level(measures, whole) if measures else whole
-    scope = DemandInputs(platform, cluster, level)
+    scope = LevelScope(platform, cluster, level)
     _refuse_endless(scope)
     tests = candidates(marked_tests(request.root))
     return RunSettings(
@@ -104,7 +104,7 @@ def _settings(
         soak=recording.plan.soak if recording else _soak(request),
         measures=measures,
         at_once=request.at_once(cluster, level),
-        holds_items=request.holds_items(scope),
+        has_sub_items=request.has_sub_items(scope),
         has_workers=getattr(options, "dist", "no") != "no",  # pytest-xdist may be missing
         operator=MASK_OF_PROCESS.text(
             options.operator or (recording.plan.operator if recording else login_name())
@@ -112,8 +112,8 @@ def _settings(
     )
 
 
-def _refuse_endless(scope: DemandInputs) -> None:
-    if why := resource_estimate.why_not(demand.count(scope)):
+def _refuse_endless(scope: LevelScope) -> None:
+    if why := resource_estimate.why_not(required.count(scope)):
         raise BadInput(f"level {scope.level.name} {why}", remedy=resource_estimate.REMEDY)
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from railgauge.core.model import Cluster
-from railgauge.planning.demand import DemandInputs, count
 from railgauge.planning.plan import Level
+from railgauge.planning.required import LevelScope, count
 
 LEVEL = "nightly"
 """The level of a run that names none."""
@@ -70,8 +70,8 @@ class Request:
         widest = max((len(pairs) for pairs in level.rounds), default=1)
         return asked or min(cluster.independent_pairs, widest) or 1
 
-    def holds_items(self, scope: DemandInputs) -> bool:
-        """Whether items hold others: not if the user selects items by their names."""
+    def has_sub_items(self, scope: LevelScope) -> bool:
+        """Whether items have sub-items: not if the user selects items by their names."""
         options = self.options
         if options.keyword or options.deselect or any("[" in one for one in self.ids):
             return False

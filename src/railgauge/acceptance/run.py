@@ -210,7 +210,7 @@ class AcceptanceRun:
         self.verdict = decision.decide(self.plan(), self.findings())
         self.services.store.write_json(VERDICT, self.verdict.to_json())
         records = {item: self.records[item] for item in self.planned if item in self.records}
-        self.lines = lines.of_run(records, holds_items=self.settings.holds_items)
+        self.lines = lines.of_run(records, has_sub_items=self.settings.has_sub_items)
         written.junit_files(files, self.lines, self._session(self.verdict), ending)
         folder, evidence = self.services.store.folder, self.services.surveyed.evidence
         self.plots = drawn.draw(folder, self.findings(), self.settings.declared, evidence)

@@ -24,8 +24,8 @@ from railgauge.core.units import format_size
 from railgauge.judging import record
 from railgauge.judging.record import ItemRecord
 from railgauge.planning import expectations, plan, scaling
-from railgauge.planning.demand import NOWHERE, SUBNET, part_label, scan_rung
 from railgauge.planning.plan import Level
+from railgauge.planning.required import NOWHERE, SUBNET, part_label, scan_rung
 from railgauge.run.case_files import text_file
 from railgauge.verdict import closing
 

@@ -32,13 +32,13 @@ _BLOCKING = frozenset({Outcome.FAILED, Outcome.ERROR, Outcome.FLAKY})
 
 
 def refuse_left_out(run: RunPlan, results: RunResults) -> None:
-    """Raise ``NotVerified`` for an item that the level demands and that has no record.
+    """Raise ``NotVerified`` for an item that the level requires and that has no record.
 
     A run also writes a record for each item that did not run, and for each closing item.
     """
     closing = (item for item in closed(run, results) if item.id not in results.records)
     for item in (*not_run(run, results), *closing):
-        what = f"has no record of {item.id}, which the level demands"
+        what = f"has no record of {item.id}, which the level requires"
         raise NotVerified(what, where=f"{RUN}{record.FILE}")
 
 

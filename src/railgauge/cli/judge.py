@@ -18,7 +18,7 @@ from railgauge.core.terms import Verdict
 from railgauge.core.units import format_size
 from railgauge.judging.assessor import Assessor
 from railgauge.run import inputs
-from railgauge.tools.finding import failure, said
+from railgauge.tools.finding import failure, text_of
 from railgauge.verdict.deviations import DeviationEffect, loose_limits
 
 HELP = "judge the output of a tool by the limits of a platform"
@@ -89,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
         path = options.pairing
         evidence = recorded(platform, measurement, options.level, parsed, printed, path=path)
     except BadInput as error:
-        what = "; ".join(filter(None, (said(failure(parsed)), error.what)))
+        what = "; ".join(filter(None, (text_of(failure(parsed)), error.what)))
         raise BadInput(what, where=options.file, remedy=error.remedy) from None
     findings = _find(platform, measurement, parsed, evidence)
     (_print_json if options.json else _print_text)(findings)

@@ -14,13 +14,13 @@ from railgauge.config.thresholds import LEVELS, Platform
 from railgauge.core import arguments
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case, Cluster
-from railgauge.planning import demand, forecast, part, plan, root, sample
-from railgauge.planning.demand import DemandInputs
+from railgauge.planning import forecast, part, plan, required, root, sample
 from railgauge.planning.forecast import Work
 from railgauge.planning.marks import marked_tests
 from railgauge.planning.needs import Candidate, candidates, not_limited
 from railgauge.planning.part import LevelPart
 from railgauge.planning.plan import Level
+from railgauge.planning.required import LevelScope
 from railgauge.planning.resource_estimate import resource_estimate
 from railgauge.run import inputs
 from railgauge.verdict.decision import not_applicable
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> int:
     level = part.of_level(shard, whole) if shard else whole
     cluster = part.within(cluster, part.used(level)) if shard else cluster
     works = forecast.work(platform, level)
-    scope, tests = DemandInputs(platform, cluster, level), candidates(marked_tests(options.root))
+    scope, tests = LevelScope(platform, cluster, level), candidates(marked_tests(options.root))
     soak, asked = _soak(options, scope), options.workers or cluster.independent_pairs
     if options.json:
         _refuse_endless(works)
@@ -95,7 +95,7 @@ def _shard(shard: LevelPart, whole: Level) -> dict[str, Any]:
     }
 
 
-def _soak(options: argparse.Namespace, scope: DemandInputs) -> PlannedSoak | None:
+def _soak(options: argparse.Namespace, scope: LevelScope) -> PlannedSoak | None:
     if options.soak:
         return planned_soak(scope, options.soak, options.soak_below, options.rounds)
     if options.soak_below:
@@ -114,11 +114,11 @@ def _refuse_endless(works: Sequence[Work]) -> None:
 
 
 def _json(
-    scope: DemandInputs, works: Sequence[Work], workers: int | None, tests: Sequence[Candidate]
+    scope: LevelScope, works: Sequence[Work], workers: int | None, tests: Sequence[Candidate]
 ) -> dict[str, Any]:
     cluster, platform, level = scope.cluster, scope.platform, scope.level
     shares = forecast.coverage(platform, level)
-    items = demand.count(scope)
+    items = required.count(scope)
     halves = forecast.halving(platform, level)
     return {
         "nodes": [node.name for node in cluster.nodes],

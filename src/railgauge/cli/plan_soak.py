@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Any
 
-from railgauge.planning.demand import DemandInputs
+from railgauge.planning.required import LevelScope
 from railgauge.planning.soak import SoakRounds, planned, round_s
 from railgauge.run.soak.causes import lasting
 from railgauge.run.soak.proof import Soaked, in_words, proof
@@ -46,7 +46,7 @@ class PlannedSoak:
         return Soaked(seconds, len(self.rounds.cluster.nodes), seconds * busy)
 
 
-def planned_soak(scope: DemandInputs, wanted: str, below: str, count: int | None) -> PlannedSoak:
+def planned_soak(scope: LevelScope, wanted: str, below: str, count: int | None) -> PlannedSoak:
     """``count`` is ``--rounds`` of the run. Raises ``BadInput``."""
     soak = planned(wanted, _ANY_SEED, below)
     rounds = SoakRounds(soak, scope.platform, scope.cluster, scope.level, count)
@@ -56,7 +56,7 @@ def planned_soak(scope: DemandInputs, wanted: str, below: str, count: int | None
 def as_json(found: PlannedSoak) -> dict[str, Any]:
     soak = found.rounds.soak
     return {
-        "said": soak.said,
+        "said": soak.asked,
         "rounds": found.count,
         "measurements_a_round": found.cases,
         "round_s": found.round_s,
@@ -69,7 +69,7 @@ def as_json(found: PlannedSoak) -> dict[str, Any]:
 def lines(found: PlannedSoak) -> Iterator[str]:
     soak = found.rounds.soak
     yield (
-        f"soak of {soak.said} after the ladder: about {found.count} rounds of"
+        f"soak of {soak.asked} after the ladder: about {found.count} rounds of"
         f" {lasting(found.round_s)}, {found.cases} measurements each"
     )
     yield "soak, an event is a round with a failure or an error, and none is allowed; it proves:"

@@ -11,13 +11,13 @@ from railgauge.config.thresholds.model import SIGNOFF
 from railgauge.core.model import Pair
 from railgauge.core.terms import Rung
 from railgauge.core.units import format_duration
-from railgauge.planning import demand, forecast, reduction, resource_estimate, root, sample
-from railgauge.planning.demand import DemandInputs
+from railgauge.planning import forecast, reduction, required, resource_estimate, root, sample
 from railgauge.planning.forecast import Alternative, Work
-from railgauge.planning.held import MOST_ITEMS
 from railgauge.planning.needs import Candidate, not_limited
 from railgauge.planning.plan import Level
+from railgauge.planning.required import LevelScope
 from railgauge.planning.resource_estimate import ResourceEstimate
+from railgauge.planning.sub_items import MOST_ITEMS
 from railgauge.verdict.decision import not_applicable, subnet_notes
 
 # What fits on a screen; more pairs and rounds are only counted.
@@ -33,7 +33,7 @@ _HELD = "; pytest collects one item for each test and node"
 class Plan:
     """What is planned, its work, the ways to make it shorter, and the tests of the ladder."""
 
-    scope: DemandInputs
+    scope: LevelScope
     works: Sequence[Work]
     alternatives: Sequence[Alternative]
     tests: Sequence[Candidate]
@@ -65,7 +65,7 @@ def lines(planned: Plan, counts: Sequence[int], *, everything: bool) -> Iterator
     shares = forecast.coverage(platform, level)
     words = ", ".join(f"{share} {name.replace('_', ' ')}" for name, share in shares.items())
     yield f"covers {words}"
-    items = demand.count(planned.scope)
+    items = required.count(planned.scope)
     yield from _wrapped(f"judges {items:,} items{_HELD if items > MOST_ITEMS else ''}")
     if why := resource_estimate.why_not(items):
         yield from _wrapped(f"{why}: {resource_estimate.REMEDY}")

@@ -1,7 +1,7 @@
-"""Accepted deviations: read the file of ``--deviations`` into values, or say what is wrong with it.
+"""Accepted deviations: read the file of ``--deviations`` into values, or report its errors.
 
-A deviation is a signature: somebody accepts, for a reason and until a day, that a part misses a
-limit. The file is a list of them::
+A deviation is a signed acceptance: a person accepts, with a reason and until a day, that a part
+misses a limit. The file is a list of them::
 
     - subject: mx07, mlx5_3
       cause: link-rate-degraded
@@ -98,7 +98,7 @@ def load(path: Path) -> tuple[Deviation, ...]:
 
     if not isinstance(document, list) or not document:
         raise refuse("should be a list of deviations")
-    # Masked here, so that the verdict of the run and that of its bundle have the same texts.
+    # Masked here, so that the verdicts of the run and of its bundle have the same texts.
     return _read([MASK_OF_PROCESS.data(_dated(one)) for one in document], refuse)
 
 

@@ -37,7 +37,7 @@ from railgauge.core.nodeset import expanded
 from railgauge.core.terms import LaunchWay, RankPlace
 from railgauge.subnet.declared import declared_fabric, declared_leaves
 
-# Of all groups together: a node is in a handful of them, for leaves, pods or racks.
+# The members of all groups: a node is in a handful of groups, for leaves, pods or racks.
 _MOST_MEMBERS = 5 * MOST_NODES
 # A leaf has thirty nodes, a rack eight.
 _MOST_GROUPS = 4_000
@@ -76,7 +76,7 @@ def load(
 
 
 def _refuse_secret_names(path: Path, cluster: Cluster) -> None:
-    """Names are in the names of files and the ids of items, which nobody could find masked."""
+    """Names are part of file names and item ids, which would be useless if masked."""
     nics = (nic for node in cluster.nodes for nic in node.nic_addresses)
     names = {
         "this file": path.stem,
@@ -212,8 +212,8 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
         environment={key: str(value) for key, value in document.get("environment", {}).items()},
         fabric=fabric,
         versions={
-            name: {ALL_MODELS: said} if isinstance(said, str) else said
-            for name, said in document.get("versions", {}).items()
+            name: {ALL_MODELS: version} if isinstance(version, str) else version
+            for name, version in document.get("versions", {}).items()
         },
         model=document.get("model", ""),
         mpi_network=document.get("mpi_network", ""),
@@ -231,8 +231,8 @@ def _cluster(path: Path, document: Mapping[str, Any], line: Any) -> Cluster:
 
 
 def _independent_pairs(document: Mapping[str, Any], nodes: int) -> int:
-    said: int | str = document.get("independent_pairs", 1)
-    return max(1, nodes // 2) if said == "all" else int(said)
+    count: int | str = document.get("independent_pairs", 1)
+    return max(1, nodes // 2) if count == "all" else int(count)
 
 
 def _slurm(path: Path, document: Mapping[str, Any], line: int) -> SlurmSettings:
@@ -305,15 +305,15 @@ def _check_unique(path: Path, nodes: Iterable[Node], line: int) -> None:
 
 
 def _groups(
-    path: Path, said: Mapping[str, str], known: set[str], line: Any
+    path: Path, declared: Mapping[str, str], known: set[str], line: Any
 ) -> dict[str, tuple[str, ...]]:
     groups: dict[str, tuple[str, ...]] = {}
     gathered = Gathered()
     room = _MOST_MEMBERS
-    if len(said) > _MOST_GROUPS:
-        what = f"groups: {len(said)} groups, and at most {_MOST_GROUPS} are read"
+    if len(declared) > _MOST_GROUPS:
+        what = f"groups: {len(declared)} groups, and at most {_MOST_GROUPS} are read"
         refuse(path, what, "name fewer of them", line("groups"))
-    for name, members in said.items():
+    for name, members in declared.items():
         with gathered.trying():
             groups[name] = _group(path, name, members, known, line("groups", name))
             room -= len(groups[name])

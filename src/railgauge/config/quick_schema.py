@@ -1,7 +1,7 @@
 """A quick check that a document satisfies a JSON Schema, for documents that do. Pure.
 
-``jsonschema`` takes 0.2 s to import, and its complaints are needed only where there is one. What
-this check does not know ends it, such as another keyword or a reference to another file: then
+``jsonschema`` takes 0.2 s to import, and is needed only for the messages of an invalid document. A
+keyword that this check does not know, or a reference to another file, ends the check: then
 ``jsonschema`` decides. The selftests compare the two.
 """
 
@@ -16,12 +16,12 @@ _DEFINITION = "#/$defs/"
 _ANNOTATIONS = frozenset(
     {"$schema", "$id", "$defs", "title", "description", "default", "examples"}
 )  # fmt: skip
-# They say how another keyword beside them is meant.
+# They only modify another keyword beside them.
 _OF_OTHERS = frozenset({"then", "else"})
 
 
 class _NotDecided(Exception):
-    """Ends the check: in ``if`` and ``oneOf`` a doubtful part must not count as one that fails."""
+    """Ends the check: in ``if`` and ``oneOf`` an undecided part must not count as invalid."""
 
 
 def satisfies(schema: _Schema, document: object) -> bool:
@@ -147,7 +147,7 @@ def _is_equal(one: object, other: object) -> bool:
 
 
 def _of(kind: type | tuple[type, ...], holds: Callable[[Any, Any], bool]) -> _Plain:
-    """A keyword that says nothing of values of other types."""
+    """A keyword that holds for all values of other types."""
 
     def check(wanted: Any, value: object) -> bool:
         return not isinstance(value, kind) or isinstance(value, bool) or holds(wanted, value)

@@ -30,7 +30,7 @@ LineOf = Callable[..., int]
 def declared(
     path: Path, document: Mapping[str, Any], nodes: Sequence[Node], line: LineOf
 ) -> list[Node]:
-    """Return the nodes with what the file says about running commands. Raises ``HostfileError``."""
+    """Return the nodes with the file's settings for running commands. Raises ``HostfileError``."""
     words = _exec(path, document, line("exec"), len(nodes))
     become = _words(path, "become", document.get("become", ""), line("become"))
     setup = tuple(document.get("setup", ()))

@@ -1,4 +1,4 @@
-"""JSON Schema checks whose error messages say what to write instead."""
+"""JSON Schema checks with error messages that name the remedy."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from railgauge.config.quick_schema import satisfies
 from railgauge.core.errors import BadInput
 
 JsonPath = Sequence[str | int]
-# A message about a value of a stranger's file may hold the whole value.
+# A message about a value of an untrusted file may hold the whole value.
 _LONGEST = 400
-# Of a file with more complaints these are told: nobody reads more.
+# At most this many complaints about a file are reported: nobody reads more.
 _MOST = 50
 
 
@@ -36,7 +36,7 @@ def complaints_of_json(
 ) -> Sequence[tuple[JsonPath, str]]:
     """Return what ``complaints`` yields for a document that JSON can hold.
 
-    A run, and ``verify`` even more, reads the same platform file several times; equal documents are
+    A run, and even more ``verify``, reads the same platform file several times; equal documents are
     checked once, because a check takes 0.1 s.
     """
     schema = _text(schema_file)
@@ -93,8 +93,8 @@ def _deepest(error: Any) -> Any:
 
 def _in_words(error: Any) -> str:
     describe = _WORDS.get(error.validator)
-    said = describe(error) if describe else str(error.message)
-    return said if len(said) < _LONGEST else f"{said[:_LONGEST]}..."
+    message = describe(error) if describe else str(error.message)
+    return message if len(message) < _LONGEST else f"{message[:_LONGEST]}..."
 
 
 def _unknown_keys(error: Any) -> list[str]:

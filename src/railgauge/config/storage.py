@@ -1,4 +1,4 @@
-"""The hostfile's section ``storage``: which paths are measured, and what they must deliver."""
+"""The hostfile's section ``storage``: the paths to measure, and the speeds that they must reach."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def mounts(
     return found
 
 
-def _mount(said: Mapping[str, Any]) -> StorageMount:
-    least = {name: float(said[name]) for name in FIGURES if name in said}
+def _mount(declared: Mapping[str, Any]) -> StorageMount:
+    least = {name: float(declared[name]) for name in FIGURES if name in declared}
     together, gds = (
-        {way: float(said[key]) for way, key in keys.items() if key in said}
+        {way: float(declared[key]) for way, key in keys.items() if key in declared}
         for keys in (TOGETHER, GDS)
     )
     known = (*FIGURES, *TOGETHER.values(), *GDS.values())
-    rest = {name: value for name, value in said.items() if name not in known}
+    rest = {name: value for name, value in declared.items() if name not in known}
     return StorageMount(**rest, least=least, together=together, gds=gds)

@@ -25,7 +25,7 @@ class BadYaml(Exception):
 
 def loads(text: str) -> tuple[Any, Any]:
     """Return the document, and the tree in which ``line_of`` finds lines. Raises ``BadYaml``."""
-    with _told():
+    with _as_bad_yaml():
         tree = yaml.compose(text, Loader=_LOADER)
         _refuse_bombs(tree)
         return _StrictLoader("").construct_document(tree) if tree else None, tree
@@ -36,15 +36,15 @@ def scalar(text: str, key: str) -> str:
 
     Raises ``BadYaml``.
     """
-    with _told():
+    with _as_bad_yaml():
         tree = yaml.compose(text, Loader=_LOADER)
     found = _child(tree, key)
     return str(found.value) if isinstance(found, yaml.ScalarNode) else ""
 
 
 @contextmanager
-def _told() -> Iterator[None]:
-    """Raise ``BadYaml`` for whatever PyYAML does not accept."""
+def _as_bad_yaml() -> Iterator[None]:
+    """Raise ``BadYaml`` for each error of PyYAML."""
     try:
         yield
     except yaml.MarkedYAMLError as error:
@@ -55,15 +55,15 @@ def _told() -> Iterator[None]:
     except (yaml.YAMLError, ValueError) as error:
         raise BadYaml(" ".join(str(error).split()), "fix the file") from None
     except (AttributeError, KeyError):  # of PyYAML, for "!!timestamp x" and "!!bool x"
-        raise BadYaml("a value is not what its tag (!!) says", "fix the file") from None
+        raise BadYaml("a value does not fit its tag (!!)", "fix the file") from None
 
 
-# A document with more values is read if it has them written out, and not by its aliases.
+# A document with more values is read only if they are written out, not repeated by aliases.
 _MOST_REPEATED = 100_000
 
 
 def _refuse_bombs(tree: yaml.Node | None) -> None:
-    """Refuse aliases of what they are in, and aliases of aliases that stand for endless values."""
+    """Refuse aliases of a value that contains them, and aliases that stand for too many values."""
     sizes: dict[int, int] = {}
     total = _size(tree, sizes, set()) if tree else 0
     if total > max(_MOST_REPEATED, 2 * len(sizes)):
@@ -74,7 +74,7 @@ def _size(node: yaml.Node, sizes: dict[int, int], around: set[int]) -> int:
     """Return the number of values in a node, those of its aliases counted each time."""
     own = id(node)
     if own in around:
-        problem = "an alias refers to what it is in"
+        problem = "an alias refers to a value that contains it"
         raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark)
     if own not in sizes:
         around.add(own)
@@ -86,13 +86,13 @@ def _size(node: yaml.Node, sizes: dict[int, int], around: set[int]) -> int:
 
 
 _DEEPEST = 40
-# A value is also a key. A node with addresses and SSH settings of its own has 21 of them, and
-# 2,000 such nodes 42,000.
+# Keys count as values. A node with addresses and SSH settings of its own has 21 values, and 2,000
+# such nodes have 42,000.
 _MOST_VALUES = 50_000
 
 
 class _Bounds(yaml.composer.Composer):
-    """Ends at brackets in brackets in brackets, and at more values than a setting can need."""
+    """Refuses deep nesting, and more values than the settings can need."""
 
     peek_event: Any  # of the loader that this is mixed into
     _values = _depth = 0

@@ -1,4 +1,4 @@
-"""Text files that the user names, which may be anything: read to an end, or refused by one word."""
+"""Text files that the user names: read within bounds, or refused with one error."""
 
 from __future__ import annotations
 

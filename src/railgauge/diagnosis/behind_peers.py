@@ -1,4 +1,4 @@
-"""The items that a limit on stragglers demands: one a node, judged when all others have ended.
+"""The items that a limit on stragglers requires: one a node, judged when all others have ended.
 
 A part that is further behind its peers than the platform file allows fails the item of its node. If
 the evidence fits several nodes, or a single measurement shows it, the item is an error: it is not

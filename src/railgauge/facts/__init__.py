@@ -1,7 +1,7 @@
 """The facts of a node: one probe, one round trip, parsed into typed values.
 
 ``probe_script`` builds the shell text, ``parse_probe`` parses its output, ``require`` returns one
-fact or raises with the reason why it is not known.
+fact or raises an error with the reason why it is unknown.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Boot ids, which tell whether a node was rebooted: the kernel draws a new one at each boot.
+"""Boot ids, which show whether a node was rebooted: the kernel draws a new one at each boot.
 
 See ``boot_id`` in random(4).
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 # The file of a run that has one line for each reboot.
 FILE = "reboots.jsonl"
-# The file of a run that carries others on: where the kernel's logs stood when those began.
+# The file of a run that continues others: the last records of the kernel's logs when those began.
 MARKS = "kernel_marks.jsonl"
 
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -34,9 +34,9 @@ class Reboot:
 
 @dataclass(frozen=True, slots=True)
 class KernelMark:
-    """Where the kernel's log of a node stood when an earlier run, ``run``, surveyed it.
+    """The last record of a node's kernel log when an earlier run, ``run``, surveyed it.
 
-    ``record`` is the number of its last record under ``boot_id``.
+    ``record`` is its number under ``boot_id``.
     """
 
     node: str

@@ -1,6 +1,6 @@
-"""How far a node's clock is off, from the time that the probe printed on it.
+"""The clock offset of a node, from the time that the probe printed on it.
 
-The probe ran between two readings of the controller's clock. What the node printed is compared with
+The probe ran between two readings of the controller's clock. The printed time is compared with
 both, so the time that the connection and the probe took is not counted as an offset.
 """
 
@@ -19,23 +19,23 @@ _PRINTED_TO_S = 1.0  # ``date +%s`` leaves the fraction out
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """When the controller started the probe and had its output, in seconds since 1970."""
+    """Start and end of the probe by the controller's clock, in seconds since 1970."""
 
     start_s: float
     end_s: float
 
 
-def span_of(said: Transcript) -> Span | None:
-    """Return when a command ran; ``None`` if its transcript does not say it."""
+def span_of(transcript: Transcript) -> Span | None:
+    """Return when a command ran; ``None`` if its transcript has no valid time."""
     try:
-        start = datetime.fromisoformat(said.started_at)
+        start = datetime.fromisoformat(transcript.started_at)
     except ValueError:
         return None
-    return Span(start.timestamp(), (start + timedelta(seconds=said.duration_s)).timestamp())
+    return Span(start.timestamp(), (start + timedelta(seconds=transcript.duration_s)).timestamp())
 
 
 def ahead_s(printed_s: int, span: Span) -> float:
-    """Return by how much the clock is ahead at least; negative if it is behind.
+    """Return the least time by which the clock is ahead; negative if it is behind.
 
     A time between start and end gives 0.
     """

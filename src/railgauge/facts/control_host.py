@@ -14,8 +14,8 @@ The text has two readings, before and after the repeat::
     ...
 
 See proc_stat(5), proc_meminfo(5) and psi in the kernel's documentation (accounting/psi). The load
-of the measurement itself is no load of others: before it begins and after it has ended it does not
-run, so that tasks which wait for a CPU at both moments are those of others.
+of the measurement itself does not count: it does not run before its start or after its end, so
+tasks that wait for a CPU at both moments belong to others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from railgauge.facts.boot import parse_boot_id
 
-# Beside this process, which reads the numbers, as many tasks want a CPU as there are CPUs.
+# Beside this reading process, as many tasks want a CPU as there are CPUs.
 _WAITING = 0.5
 _STEAL = 0.05
 _MEMORY_LEFT = 0.03
@@ -36,12 +36,12 @@ _PARTS = re.compile(r"\A(?P<head>.*?)^before\n(?P<before>.*?)^after\n(?P<after>.
 
 @dataclass(frozen=True, slots=True)
 class HostLoad:
-    """What others did on the control host during a repeat.
+    """The load of other programs on the control host during a repeat.
 
     ``others`` is the smaller number of other tasks that could run, before and after. ``waiting`` is
-    the share of the time in which a task waited for a CPU, ``None`` where the kernel does not tell.
-    ``steal`` is the share of the CPU time that the hypervisor gave to others, ``memory_left`` the
-    smaller share of the memory that was available.
+    the share of the time in which a task waited for a CPU, ``None`` where the kernel does not
+    report it. ``steal`` is the share of the CPU time that the hypervisor gave to others,
+    ``memory_left`` the smaller share of the memory that was available.
     """
 
     boot_id: str
@@ -53,7 +53,7 @@ class HostLoad:
 
     @property
     def is_busy(self) -> bool:
-        """Whether others took so much that a measurement on this host may be slow for it."""
+        """Whether others used so much that it may have slowed a measurement on this host."""
         return self.is_full or self.steal >= _STEAL or self.memory_left < _MEMORY_LEFT
 
     @property
@@ -62,14 +62,14 @@ class HostLoad:
         return self.others >= self.cpus and waits
 
     def __str__(self) -> str:
-        said = []
+        parts = []
         if self.is_full:
-            said.append(f"{self.others} other tasks on {self.cpus} CPUs")
+            parts.append(f"{self.others} other tasks on {self.cpus} CPUs")
         if self.steal >= _STEAL:
-            said.append(f"{self.steal:.0%} of the CPU time given to other guests")
+            parts.append(f"{self.steal:.0%} of the CPU time given to other guests")
         if self.memory_left < _MEMORY_LEFT:
-            said.append(f"{self.memory_left:.1%} of the memory available")
-        return ", ".join(said) or "not busy"
+            parts.append(f"{self.memory_left:.1%} of the memory available")
+        return ", ".join(parts) or "not busy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,8 @@ class _Reading:
 def parse(text: str, lasted_s: float) -> HostLoad | None:
     """Return the load of a repeat that took so many seconds; ``None`` for an unusable text.
 
-    A counter that went back, or fewer CPUs than one, makes a text unusable: what cannot be read
-    excuses nothing.
+    A counter that decreased, or fewer than one CPU, makes a text unusable: an unusable text excuses
+    no slow measurement.
     """
     parts = _PARTS.match(text)
     boot = re.search(r"^boot_id (\S+)$", parts["head"], re.M) if parts else None
@@ -97,7 +97,7 @@ def parse(text: str, lasted_s: float) -> HostLoad | None:
         return None
     grown = [late - early for early, late in zip(before.ticks, after.ticks, strict=True)]
     waited = _waited(before, after, lasted_s)
-    # That of waiting for a disk may go back by itself, see proc_stat(5).
+    # The counter of waiting for a disk may decrease by itself, see proc_stat(5).
     went_back = min(n for at, n in enumerate(grown) if at != _IOWAIT_FIELD) < 0
     if went_back or (waited is not None and waited < 0):
         return None

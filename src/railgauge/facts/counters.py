@@ -1,7 +1,7 @@
 """The error counters of a node: the command that reads all of them, and its output as numbers.
 
-One command reads those of GPUs, NICs and their PCIe links, before the first measurement of a run
-and after its last one. Its differences are what the run did to them.
+One command reads the counters of GPUs, NICs and their PCIe links, before the first measurement of a
+run and after the last one. The differences are the errors of the run.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class CounterReading:
     """The counters of a node at one moment.
 
     ``counts`` has the counters of each device: ``gpu3``, the PCI address of a GPU, the name of a
-    NIC on this node. ``failures`` are the reasons for which some could not be read. ``up_s`` is
-    for how long the node has been up; readings of earlier versions do not say it.
+    NIC on this node. ``failures`` are the reasons why some could not be read. ``up_s`` is the
+    node's uptime; readings of earlier versions do not have it.
     """
 
     boot_id: str | None
@@ -77,7 +77,7 @@ def reading_argv(
 
 
 def is_reading(argv: Sequence[str], asked: Sequence[str]) -> bool:
-    """Whether a command is this one; its script may be that of another version."""
+    """Whether a command is that of a reading; its script may be of another version."""
     return [*argv[:2], *argv[3:]] == [*asked[:2], *asked[3:]]
 
 
@@ -96,8 +96,8 @@ def parse_reading(output: str, stack: Stack | None) -> CounterReading:
     own = section(sections, "boot_id")
     counters = stack.counters if stack else None
     asked = (*_OF_FILES, *(counters.commands if counters else ()))
-    told = (*asked, *([_ETHTOOL_SECTION] if _ETHTOOL_SECTION in sections else []))
-    failures = [section(sections, name).failure for name in told]
+    shown = (*asked, *([_ETHTOOL_SECTION] if _ETHTOOL_SECTION in sections else []))
+    failures = [section(sections, name).failure for name in shown]
     gpus = counters.parse(sections) if counters else {}
     if counters and not gpus and not _is_missing(counters, sections):
         failures.append(_shows_no_gpu(counters))

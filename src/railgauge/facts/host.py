@@ -49,9 +49,9 @@ def parse_product(text: str) -> str | None:
 
 
 def parse_virtual(text: str) -> bool | None:
-    """Return whether the machine is a guest: ``guest`` or ``host`` says what its CPUs tell.
+    """Return whether the machine is a guest: ``guest`` or ``host``, as the CPUs report.
 
-    Where they tell nothing (only those of x86 do), ``dmi NAME`` lines say who made the machine.
+    CPUs other than x86 do not report it; then ``dmi NAME`` lines name the machine's maker.
     """
     lines = text.splitlines()
     if lines and lines[0] in ("guest", "host"):

@@ -1,6 +1,6 @@
-"""Find names of a hostfile that are the same machine, and names of which the machine is exchanged.
+"""Find names of a hostfile that are one machine, and names whose machine was exchanged.
 
-Pure; only what the nodes report is compared.
+Pure; only reports of the nodes are compared.
 
 The kernel draws a new boot id at each boot. Network namespaces and containers share it with their
 host; host names and the GUIDs of the NICs distinguish such nodes. Machine ids and SSH host keys
@@ -45,10 +45,11 @@ def parse_identity(node: str, text: str) -> NodeFacts:
 
 
 def exchanged(was: NodeFacts, now: NodeFacts) -> tuple[str, ...]:
-    """Return what identifies the machine or a part of it, and is another one than before.
+    """Return the identities of the machine or a part of it that have changed.
 
-    ``machine id``, or names of parts. Host names and SSH host keys are copied with an image, and a
-    part that is gone or has come back is no other one: something must be gone and something new.
+    ``machine id``, or names of parts. Host names and SSH host keys are copied with an image. A part
+    that only disappeared or came back is not exchanged: an identity must be gone and another one
+    new.
     """
     before, after = _identities(was), _identities(now)
     others: dict[str, None] = {}
@@ -60,7 +61,7 @@ def exchanged(was: NodeFacts, now: NodeFacts) -> tuple[str, ...]:
 
 
 def _identities(facts: NodeFacts) -> dict[tuple[str, str], dict[str, str]]:
-    """By kind of part and of identity: each identity, and what it identifies."""
+    """Each identity with the part that it identifies, by kind of part and of identity."""
     found: dict[tuple[str, str], dict[str, str]] = {}
     if facts.machine_id:
         found["machine", "id"] = {facts.machine_id: "machine id"}

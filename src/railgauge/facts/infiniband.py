@@ -1,4 +1,4 @@
-"""The HCAs of a node, from sysfs; the tools add the values that sysfs does not have."""
+"""The HCAs of a node, from sysfs; tools add the values that sysfs lacks."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ _GUID = re.compile(r"[0-9a-f]{4}(?::[0-9a-f]{4}){3}")
 
 
 def _why_no_guid(name: str, nic: SysfsNic, tools: Tools) -> str:
-    """Return why the GUID is not known: not both give it, or they give two; empty if it is."""
+    """Return why the GUID is unknown (a source lacks it, or two differ); empty if it is known."""
     own = nic.files.get(_GUID_FILE, "").lower()
     if not _GUID.fullmatch(own):
         return _unread(name, nic, _GUID_FILE)

@@ -1,4 +1,4 @@
-"""The parts of a node, from the sections of its probe. Pure; what was not read has a reason."""
+"""The parts of a node, from the sections of its probe. Pure; each missing value has a reason."""
 
 from __future__ import annotations
 
@@ -39,29 +39,29 @@ def parts(
 
 def _machine(facts: NodeFacts, dmi: Section) -> InventoryPart:
     lines = "" if dmi.failure else dmi.text
-    said = _fields(lines)
-    vendor, product = said.get("sys_vendor", ""), said.get("product_name", "")
+    fields = _fields(lines)
+    vendor, product = fields.get("sys_vendor", ""), fields.get("product_name", "")
     why = {
         item: f"{_DMI}/{file}: {_ONLY_ROOT}"
         for item, file in _MACHINE.items()
         if f"denied {file}" in lines.splitlines()
     }
     why["firmware"] = facts.missing.get("bios", "")
-    values = {item: said.get(file) for item, file in _MACHINE.items()}
+    values = {item: fields.get(file) for item, file in _MACHINE.items()}
     model = " ".join(filter(None, (vendor, product)))
-    told = {**values, "model": model, "firmware": facts.bios}
-    return part(PartKind.NODE, "node", told, why, dmi.failure or f"{_DMI}: has no such file")
+    known = {**values, "model": model, "firmware": facts.bios}
+    return part(PartKind.NODE, "node", known, why, dmi.failure or f"{_DMI}: has no such file")
 
 
 def _bmc(printed: Section) -> InventoryPart:
-    said = {} if printed.failure else _fields(printed.text)
-    maker, product = said.get("manufacturer_id", ""), said.get("product_id", "")
-    told = {
+    fields = {} if printed.failure else _fields(printed.text)
+    maker, product = fields.get("manufacturer_id", ""), fields.get("product_id", "")
+    known = {
         "model": f"manufacturer {maker}, product {product}" if maker and product else "",
-        "uuid": said.get("guid"),
-        "firmware": said.get("firmware_revision"),
+        "uuid": fields.get("guid"),
+        "firmware": fields.get("firmware_revision"),
     }
-    return part(PartKind.BMC, "bmc", told, {}, printed.failure or f"{_BMC}: has no such file")
+    return part(PartKind.BMC, "bmc", known, {}, printed.failure or f"{_BMC}: has no such file")
 
 
 def _fields(text: str) -> dict[str, str]:
@@ -73,7 +73,7 @@ def _fields(text: str) -> dict[str, str]:
 def _gpu(gpu: GpuFacts, pci: PciReport, stack: StackFacts) -> InventoryPart:
     own = stack.identities.get(gpu.index, GpuIdentity())
     slot = pci.slots.get(gpu.bus_id or "")
-    told = {
+    known = {
         "address": gpu.bus_id,
         "slot": own.slot or (f"slot {slot}" if slot else None),
         "model": gpu.model,
@@ -82,7 +82,7 @@ def _gpu(gpu: GpuFacts, pci: PciReport, stack: StackFacts) -> InventoryPart:
         "uuid": own.uuid,
         "firmware": gpu.vbios,
     }
-    return part(PartKind.GPU, f"gpu{gpu.index}", told, {"slot": _NO_SLOT}, stack.unidentified)
+    return part(PartKind.GPU, f"gpu{gpu.index}", known, {"slot": _NO_SLOT}, stack.unidentified)
 
 
 def _nics(facts: NodeFacts, sections: Sections, pci: PciReport) -> Iterator[InventoryPart]:
@@ -100,21 +100,21 @@ def _nics(facts: NodeFacts, sections: Sections, pci: PciReport) -> Iterator[Inve
 
 def _disks(facts: NodeFacts, pci: PciReport) -> Iterator[InventoryPart]:
     for disk in facts.disks.controllers if facts.disks else ():
-        told = {
+        known = {
             **_in_slot(disk.address, pci),
             "model": disk.model,
             "serial": disk.serial,
             "firmware": disk.firmware,
         }
         otherwise = f"/sys/class/nvme/{disk.name}: not shown"
-        yield part(PartKind.DISK, disk.name, told, {"slot": _why_not(pci)["slot"]}, otherwise)
+        yield part(PartKind.DISK, disk.name, known, {"slot": _why_not(pci)["slot"]}, otherwise)
 
 
 def _hca(
     nic: NicFacts, files: Mapping[str, str], missing: Mapping[str, str], pci: PciReport
 ) -> InventoryPart:
     guid = files.get("node_guid", "").lower()
-    told = {
+    known = {
         **_in_slot(nic.pci_address, pci),
         "model": " ".join(filter(None, (nic.hca_type, files.get("board_id", "")))),
         "part_number": nic.part_number,
@@ -127,13 +127,13 @@ def _hca(
         "firmware": missing.get(f"nics.{nic.name}.firmware", ""),
         "part_number": missing.get(f"nics.{nic.name}.part_number", ""),
     }
-    return part(PartKind.NIC, nic.name, told, why, f"/sys/class/infiniband/{nic.name}: not shown")
+    return part(PartKind.NIC, nic.name, known, why, f"/sys/class/infiniband/{nic.name}: not shown")
 
 
 def _netdev(
     netdev: NetdevFacts, firmware: Mapping[str, str], failure: str, pci: PciReport
 ) -> InventoryPart:
-    told = {
+    known = {
         **_in_slot(netdev.pci_address, pci),
         "model": netdev.driver,
         "part_number": pci.part_numbers.get(netdev.pci_address or ""),
@@ -144,7 +144,7 @@ def _netdev(
         "uuid": "only HCAs have a GUID",
         "firmware": failure or f"ethtool -i {netdev.name}: shows none",
     }
-    return part(PartKind.NIC, netdev.name, told, why, f"/sys/class/net/{netdev.name}: not shown")
+    return part(PartKind.NIC, netdev.name, known, why, f"/sys/class/net/{netdev.name}: not shown")
 
 
 def _in_slot(address: str | None, pci: PciReport) -> dict[str, str | None]:

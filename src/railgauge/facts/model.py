@@ -104,10 +104,10 @@ class IrqFacts:
 
 @dataclass(frozen=True, slots=True)
 class LoggedFault:
-    """A fault that the kernel logged before the survey: its first line, and how many like it.
+    """A fault that the kernel logged before the survey: its first line and their number.
 
-    ``line`` is a record as ``/dev/kmsg`` gives it. Lines are alike if kind and device are. ``last``
-    is the last one, empty if there is one only or if an earlier version has read the log.
+    ``line`` is a record as ``/dev/kmsg`` gives it. Lines of one kind and device are one fault.
+    ``last`` is the last of them, empty if there is only one or if an earlier version read the log.
     """
 
     line: str
@@ -123,36 +123,31 @@ class LoggedFault:
 class NodeFacts:
     """All facts that one probe collected on a node.
 
-    ``clock_offset_s`` is how far the node's clock is ahead of the controller's, at least: 0 where
-    the time that the node printed lies between the start and the end of the probe.
-    ``boot_id`` is new at each boot. It shows that the node was rebooted, and two names of one
-    running kernel. ``kernel_log`` is the number of the last record of the kernel's log, and
-    ``kernel_faults`` what the log held of faults since boot.
-    ``machine_id`` is a digest of the id that the installation was given.
-    ``cpus`` are online, ``cpus_present`` are in the machine. ``bios`` is its firmware's version.
-    ``ofed`` is the release of the RDMA drivers if they are not the kernel's own.
-    ``product`` is the machine's name in its firmware; it is not judged. ``virtual`` is whether the
-    machine is a guest of a hypervisor, whose load is read with each measurement then.
-    ``numa_cpus`` maps ``0`` to the CPUs of that NUMA node, ``0-51,104-155``.
-    ``nvmes`` are the NVMe disks, ``nvme0n1``; ``disks`` are those on the node's own PCIe bus, with
-    their health. ``governors`` are the distinct ones, sorted.
-    ``cpu_boost`` is whether the CPUs may run above their base frequency.
-    ``memlock`` is ``unlimited`` or a number of bytes in digits; ``memlock_config`` is what the
-    files of /etc/security give every login: ``hard unlimited``.
-    ``numa_daemons`` run now or start at boot. ``boot_modules`` are loaded at each boot, whether or
-    not they are loaded now.
-    ``acs_enabled`` lists the PCI addresses of the devices whose access control redirects peer
-    traffic, or ``bridge #n`` (from 1, in the order of lspci) if no address was printed.
-    ``gpu_processes`` are the processes that hold GPU memory, and running diagnostics.
-    ``topology`` maps ``gpu0`` to the distances of the other devices.
-    ``peer_memory`` is the evidence that NICs can access GPU memory: directories under
-    ``memory_peers`` with a ``version`` file, modules such as ``nvidia_peermem``, and ``dma-buf`` if
-    kernel and driver support it.
-    ``failed_logins`` are the nodes to which a launcher on this node could not log in by ssh, each
-    with what ssh printed; ``None`` if that was not tried.
-    ``parts`` are the parts that can be exchanged: the node itself, its BMC, GPUs, NICs and disks.
-    ``missing`` maps a field (``nics.mlx5_0.lid``, or ``gpus.*.fabric`` if no GPU has it) to the
-    reason why it was not read.
+    ``clock_offset_s`` is the least time by which the node's clock is ahead of the controller's: 0
+    if the time that the node printed is between the start and the end of the probe. ``boot_id`` is
+    new at each boot. It shows that the node was rebooted, and two names of one running kernel.
+    ``kernel_log`` is the number of the last record of the kernel's log, and ``kernel_faults`` are
+    the faults in it since boot. ``machine_id`` is a digest of the id of the installation. ``cpus``
+    are online, ``cpus_present`` are in the machine. ``bios`` is its firmware's version. ``ofed`` is
+    the release of the RDMA drivers if they are not the kernel's own. ``product`` is the machine's
+    name in its firmware; it is not judged. ``virtual`` is whether the machine is a guest of a
+    hypervisor, whose load is read with each measurement then. ``numa_cpus`` maps ``0`` to the CPUs
+    of that NUMA node, ``0-51,104-155``. ``nvmes`` are the NVMe disks, ``nvme0n1``; ``disks`` are
+    those on the node's own PCIe bus, with their health. ``governors`` are the distinct ones,
+    sorted. ``cpu_boost`` is whether the CPUs may run above their base frequency. ``memlock`` is
+    ``unlimited`` or a number of bytes in digits; ``memlock_config`` is the limit for every login in
+    the files of /etc/security: ``hard unlimited``. ``numa_daemons`` run now or start at boot.
+    ``boot_modules`` are loaded at each boot, whether or not they are loaded now. ``acs_enabled``
+    lists the PCI addresses of the devices whose access control redirects peer traffic, or ``bridge
+    #n`` (from 1, in the order of lspci) if no address was printed. ``gpu_processes`` are the
+    processes that hold GPU memory, and running diagnostics. ``topology`` maps ``gpu0`` to the
+    distances of the other devices. ``peer_memory`` is the evidence that NICs can access GPU memory:
+    directories under ``memory_peers`` with a ``version`` file, modules such as ``nvidia_peermem``,
+    and ``dma-buf`` if kernel and driver support it. ``failed_logins`` are the nodes to which a
+    launcher on this node could not log in by ssh, each with the output of ssh; ``None`` if it was
+    not tried. ``parts`` are the parts that can be exchanged: the node itself, its BMC, GPUs, NICs
+    and disks. ``missing`` maps a field (``nics.mlx5_0.lid``, or ``gpus.*.fabric`` if no GPU has it)
+    to the reason why it was not read.
     """
 
     node: str
@@ -279,7 +274,7 @@ def _remedy(reason: str) -> str:
         "time limit": "run it on the node by hand: the driver or the device hangs",
     }
     hints = (remedy for words, remedy in remedies.items() if words in reason)
-    return next(hints, "read what the probe printed on this node")
+    return next(hints, "read the output of the probe on this node")
 
 
 # Fields that the facts of earlier versions do not have.
@@ -288,7 +283,7 @@ _LATER = (
     "failed_logins", "kernel_log", "kernel_faults", "parts", "virtual", "cpu_boost",
     "memlock_config", "disks",
 )  # fmt: skip
-_NOT_ASKED = "the version that collected these facts did not ask for it"
+_NOT_ASKED = "the version that collected these facts did not collect this one"
 
 
 def from_json(data: object) -> NodeFacts:
@@ -307,7 +302,8 @@ def from_json(data: object) -> NodeFacts:
         ) from error
 
 
-# Fields of devices that earlier versions do not have; as any other that was not read they are None.
+# Fields of devices that earlier versions do not have; they are None, like any field that was not
+# read.
 _LATER_OF_DEVICES = {"gpus": "device_id", "nics": "node_guid"}
 
 
@@ -325,9 +321,9 @@ def _given(saved: dict[str, Any], data: object) -> dict[str, Any]:
 
 
 def as_saved(facts: NodeFacts, data: object) -> NodeFacts:
-    """Return facts that were read from ``data``, with a reason for each that it does not have.
+    """Return facts that were read from ``data``, with a reason for each fact that it lacks.
 
-    Raises ``BadInput`` unless every field is given that the version which saved it collected.
+    Raises ``BadInput`` if a field is missing that its version collected.
     """
     absent = [name for name in _LATER if isinstance(data, Mapping) and name not in data]
     saved = {name: value for name, value in to_plain(facts).items() if name not in absent}

@@ -49,7 +49,7 @@ def declared(facts: NodeFacts, names: DeviceNames) -> NodeFacts:
 
 
 def _index(gpu: GpuFacts, names: DeviceNames, node: str) -> int:
-    """Return the declared number of a GPU; one that is not declared comes after all others."""
+    """Return the declared number of a GPU; undeclared ones come after all others."""
     number = gpu_number(names.declared(node, f"gpu{gpu.index}"))
     return gpu.index + _UNDECLARED if number is None else number
 

@@ -35,7 +35,7 @@ _FILES: dict[str, tuple[str, Callable[[str], Any]]] = {
 
 
 def parse_netdevs(text: str) -> tuple[tuple[NetdevFacts, ...], dict[str, str]]:
-    """Return the devices in the natural order of their names, and why each missing value is so."""
+    """Return the devices in natural order of their names, and a reason for each missing value."""
     drivers = _drivers(text)
     found: list[NetdevFacts] = []
     missing: dict[str, str] = {}
@@ -71,7 +71,7 @@ def _why(name: str, fact: str, files: dict[str, str]) -> str:
 def parse_irqs(text: str) -> tuple[IrqFacts, ...]:
     """Return the interrupts of every NIC.
 
-    The CPU in effect counts; the allowed CPUs count if the kernel does not report it.
+    The effective CPUs count; the allowed CPUs count if the kernel does not report them.
     """
     allowed: dict[str, str] = {}
     effective: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The NVMe disks of a node: what sysfs says of each, and what its SMART log says of its health.
+"""The NVMe disks of a node: their files in sysfs, and the health in their SMART logs.
 
 The log is the JSON of ``nvme smart-log -o json`` or ``smartctl --json -A``. Both have the page 02h
 of the NVM Express Base Specification; only root can read it.
@@ -94,7 +94,7 @@ class NvmeDisks:
 
     @property
     def faults(self) -> tuple[str, ...] | None:
-        """What the disks report of their health that is not as it should be."""
+        """The health problems that the disks report."""
         read = [(one.name, one.smart) for one in self.controllers if one.smart]
         if len(read) < len(self.controllers):
             return None
@@ -102,7 +102,7 @@ class NvmeDisks:
 
     @property
     def used_percent(self) -> int | None:
-        """How much of its rated life the most used disk has behind it."""
+        """The share of its rated life that the most used disk has used, in percent."""
         read = [one.smart.used_percent for one in self.controllers if one.smart]
         return max(read) if read and len(read) == len(self.controllers) else None
 
@@ -159,38 +159,38 @@ def _files(text: str) -> tuple[list[str], dict[str, dict[str, str]]]:
     return sorted(local, key=lambda name: int(name.removeprefix("nvme"))), files
 
 
-def _disk(name: str, said: Mapping[str, str], smart: NvmeSmart | None) -> NvmeFacts:
+def _disk(name: str, files: Mapping[str, str], smart: NvmeSmart | None) -> NvmeFacts:
     return NvmeFacts(
         name,
-        address=said.get("address") or None,
-        model=said.get("model") or None,
-        serial=said.get("serial") or None,
-        firmware=said.get("firmware_rev") or None,
-        link=_link(said, "current"),
-        best_link=_link(said, "max"),
+        address=files.get("address") or None,
+        model=files.get("model") or None,
+        serial=files.get("serial") or None,
+        firmware=files.get("firmware_rev") or None,
+        link=_link(files, "current"),
+        best_link=_link(files, "max"),
         smart=smart,
     )
 
 
-def _link(said: Mapping[str, str], which: str) -> tuple[float, int] | None:
-    speed = _SPEED.fullmatch(said.get(f"device/{which}_link_speed", ""))
-    width = _WIDTH.fullmatch(said.get(f"device/{which}_link_width", ""))
+def _link(files: Mapping[str, str], which: str) -> tuple[float, int] | None:
+    speed = _SPEED.fullmatch(files.get(f"device/{which}_link_speed", ""))
+    width = _WIDTH.fullmatch(files.get(f"device/{which}_link_width", ""))
     return (float(speed[1]), int(width[1])) if speed and width and int(width[1]) else None
 
 
 def _logs(printed: Section) -> tuple[dict[str, NvmeSmart], dict[str, str]]:
-    """Return the logs by disk, and the reasons; under the empty name that of all others."""
+    """Return logs and reasons for missing ones by disk; the empty name is that of all others."""
     logs: dict[str, NvmeSmart] = {}
     why: dict[str, str] = {}
-    told: defaultdict[str, list[str]] = defaultdict(list)
+    lines_of: defaultdict[str, list[str]] = defaultdict(list)
     name = ""
     for line in printed.text.splitlines():
         match = _DISK.fullmatch(line)
         name = match[1] if match else name
-        if match and name in told:
+        if match and name in lines_of:
             why[name] = "its SMART log was printed twice"
-        told[name] += [] if match else [line]
-    for name, lines in told.items():
+        lines_of[name] += [] if match else [line]
+    for name, lines in lines_of.items():
         smart = read_smart("\n".join(lines))
         if smart and name not in why:
             logs[name] = smart
@@ -200,9 +200,9 @@ def _logs(printed: Section) -> tuple[dict[str, NvmeSmart], dict[str, str]]:
 
 
 def _reason(lines: list[str]) -> str:
-    said = next((line.strip() for line in lines if line.strip()), "printed nothing")
-    denied = "access denied: " if "denied" in said.lower() or "permitted" in said.lower() else ""
-    return f"SMART log: {denied}{said[:_LONGEST_REASON]}"
+    first = next((line.strip() for line in lines if line.strip()), "printed nothing")
+    denied = "access denied: " if "denied" in first.lower() or "permitted" in first.lower() else ""
+    return f"SMART log: {denied}{first[:_LONGEST_REASON]}"
 
 
 def read_smart(text: str) -> NvmeSmart | None:
@@ -211,14 +211,14 @@ def read_smart(text: str) -> NvmeSmart | None:
     if start < 0 or len(text) > _LONGEST_JSON:
         return None
     try:
-        said, _ = json.JSONDecoder().raw_decode(text, start)
+        document, _ = json.JSONDecoder().raw_decode(text, start)
     except (ValueError, RecursionError):
         return None
-    log = said.get(_OF_SMARTCTL, said)
+    log = document.get(_OF_SMARTCTL, document)
     if not isinstance(log, dict):
         return None
     values = {field: _number(log, names) for field, names in _FIELDS.items()}
-    if log is said and values["temperature_c"] is not None:
+    if log is document and values["temperature_c"] is not None:
         values["temperature_c"] -= _KELVIN  # as the page has it; smartctl converts it
     known = {field: value for field, value in values.items() if value is not None}
     return NvmeSmart(**known) if len(known) == len(_FIELDS) else None

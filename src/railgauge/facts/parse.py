@@ -26,7 +26,7 @@ from railgauge.facts.probe import split_sections
 from railgauge.facts.visible import hidden
 from railgauge.stacks import Section, Stack, StackFacts, section
 
-_NO_SPAN = "the transport does not say when the probe ran"
+_NO_SPAN = "the transport does not record when the probe ran"
 _NO_STACK = "the platform declares no GPU stack"
 _GPU_FACTS = ("gpus", "gpu_driver", "gpu_software", "gpu_processes", "topology")
 
@@ -80,7 +80,7 @@ def parse_probe(
     """
     sections = split_sections(output, nonce)
     pci = _pci(sections)
-    told = stack.parse(sections) if stack else _no_stack()
+    gpu_facts = stack.parse(sections) if stack else _no_stack()
     read = (
         _host(sections),
         _clock(sections, ran),
@@ -89,14 +89,14 @@ def parse_probe(
         _disks(sections),
         _Read({"acs_enabled": pci.acs_enabled}, _reason("acs_enabled", pci.problem)),
         _nics(sections, pci),
-        _gpus(sections, stack, told),
+        _gpus(sections, stack, gpu_facts),
     )
     values = {name: value for part in read for name, value in part.values.items()}
     missing = {name: reason for part in read for name, reason in part.missing.items()}
     values["peer_memory"] = _peer_memory(values, stack)
     del values["peer_evidence"]
     facts = NodeFacts(node=node, missing=missing, **values)
-    return replace(facts, parts=parts(facts, sections, pci, told))
+    return replace(facts, parts=parts(facts, sections, pci, gpu_facts))
 
 
 def _peer_memory(values: Mapping[str, Any], stack: Stack | None) -> tuple[str, ...]:
@@ -132,7 +132,7 @@ def _clock(sections: Sections, ran: Span | None) -> _Read:
 
 
 def _kernel_faults(sections: Sections) -> _Read:
-    """The faults in what the section of the kernel's log printed beside its end."""
+    """The faults in the section of the kernel's log, without its last line."""
     printed = section(sections, "kernel_log")
     is_whole = not printed.failure and log.parse_mark(printed.text) is not None
     faults = parse_faults(printed.text) if is_whole else ()

@@ -1,4 +1,4 @@
-"""The parts of a node that can be exchanged: what identifies each of them, and where it is."""
+"""The exchangeable parts of a node: what identifies each of them, and where it is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from railgauge.core.terms import Term
 
 _LONGEST = 120
-# What firmware holds if nobody wrote a value into it.
+# Placeholder values of firmware.
 _PLACEHOLDER = re.compile(
     r"(?i)[0fx.:\-\s]*|n/?a|none|null|empty|invalid|unknown|default( string)?|o\.?e\.?m\.?"
     r"|not? (specified|provided|available|applicable|settable|present|supported)"
@@ -61,25 +61,26 @@ FIELDS: Mapping[PartKind, tuple[str, ...]] = {
 
 def identifier(text: str | None) -> str | None:
     """Return the text if it can identify a part; ``None`` for a placeholder such as ``N/A``."""
-    said = (text or "").strip()
-    is_word = said.isprintable() and len(said) <= _LONGEST
-    return said if said and is_word and not _PLACEHOLDER.fullmatch(said) else None
+    word = (text or "").strip()
+    is_word = word.isprintable() and len(word) <= _LONGEST
+    return word if word and is_word and not _PLACEHOLDER.fullmatch(word) else None
 
 
 def part(
     kind: PartKind,
     name: str,
-    said: Mapping[str, str | None],
+    printed: Mapping[str, str | None],
     why: Mapping[str, str],
     otherwise: str,
 ) -> InventoryPart:
-    """Return a part of what was printed about it.
+    """Return a part from the fields that were printed.
 
-    ``why`` has the reason for a field that was not printed, and ``otherwise`` that for all others.
+    ``why`` has reasons for single fields that were not printed, ``otherwise`` the one for all
+    others.
     """
-    values = {item: identifier(said.get(item)) for item in FIELDS[kind]}
+    values = {item: identifier(printed.get(item)) for item in FIELDS[kind]}
     missing = {
-        item: f"reads {said[item]!r:.90}" if said.get(item) else why.get(item) or otherwise
+        item: f"reads {printed[item]!r:.90}" if printed.get(item) else why.get(item) or otherwise
         for item, value in values.items()
         if value is None
     }

@@ -26,7 +26,7 @@ _SHORT_ADDRESS = len("17:00.0")
 class PciReport:
     """``acs_enabled`` are the devices that redirect peer traffic.
 
-    ``part_numbers`` and ``serials`` map a PCI address with its domain to what its product data say;
+    ``part_numbers`` and ``serials`` map a PCI address with its domain to its product data;
     ``slots`` map it to the firmware's number of its slot, ``links`` to the state of its link.
     ``problem`` is the reason if ``acs_enabled`` could not be read.
     """
@@ -45,7 +45,7 @@ def parse_lspci(text: str) -> PciReport:
     In the output of ``grep ACSCtl``, which has no addresses, bridges are ``bridge #n``, from 1.
     """
     enabled: list[str] = []
-    told: dict[str, dict[str, str]] = {_PART: {}, _SERIAL: {}, _SLOT: {}, _LINK: {}}
+    by_label: dict[str, dict[str, str]] = {_PART: {}, _SERIAL: {}, _SLOT: {}, _LINK: {}}
     address, bridges, devices, denied = "", 0, 0, False
     for line in text.splitlines():
         if match := _ADDRESS.fullmatch(line):
@@ -55,11 +55,11 @@ def parse_lspci(text: str) -> PciReport:
             enabled += [address or f"bridge #{bridges}"] if redirects(line) else []
         elif "<access denied>" in line:
             denied = True
-        elif address and (label := next((one for one in told if one in line), "")):
-            told[label][address] = line.partition(label)[2].strip()
+        elif address and (label := next((one for one in by_label if one in line), "")):
+            by_label[label][address] = line.partition(label)[2].strip()
     problem = _problem(bridges, devices, denied and not enabled)
-    found = (told[label] for label in (_SERIAL, _SLOT, _LINK))
-    return PciReport(tuple(enabled), told[_PART], problem, *found)
+    found = (by_label[label] for label in (_SERIAL, _SLOT, _LINK))
+    return PciReport(tuple(enabled), by_label[_PART], problem, *found)
 
 
 def redirects(line: str) -> bool:

@@ -5,8 +5,8 @@ Two readings of ``/proc/stat``, before and after the repeat, of which these line
     cpu  274049 127 43172 29811 441 0 472 223 0 0
     procs_running 3
 
-See proc_stat(5). A CPU that has nothing to do loses nothing: the share is that of the time in which
-the node's CPUs wanted to work. A single thread on a node with many CPUs shows in it too.
+See proc_stat(5). An idle CPU loses nothing, so the share is of the time in which the node's CPUs
+had work. It shows a single thread on a node with many CPUs too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from railgauge.core.model import Command
 
-# By this much of what it wanted a limit may be missed; the shorter of two measurements has 50 ms.
+# A loss of this share may explain a missed limit; the shorter of two measurements has 50 ms.
 SHARE = 0.05
 _FEWEST_TICKS = 5
 _IDLE_FIELD, _IOWAIT_FIELD, _STEAL_FIELD = 3, 4, 7
@@ -28,7 +28,7 @@ _RUNNING = re.compile(r"^procs_running (\d{1,9})$", re.M)
 
 @dataclass(frozen=True, slots=True)
 class StolenTime:
-    """What a virtual node's CPUs got of the time that they wanted, in clock ticks.
+    """The CPU time that a virtual node got and wanted, in clock ticks.
 
     ``running`` is the number of tasks that could run, before and after.
     """
@@ -44,7 +44,7 @@ class StolenTime:
 
     @property
     def is_busy(self) -> bool:
-        """Whether others took so much that a measurement on this node may be slow for it."""
+        """Whether others used so much that it may have slowed a measurement on this node."""
         return self.share >= SHARE and self.stolen >= _FEWEST_TICKS
 
 
@@ -56,16 +56,16 @@ def readers(nodes: Iterable[str], rootfs: str) -> tuple[Command, ...]:
 
 
 def parse(before: str, after: str) -> StolenTime | None:
-    """Return what was stolen between two readings; ``None`` for readings that are unusable.
+    """Return the stolen time between two readings; ``None`` for unusable readings.
 
-    A counter that went back makes them unusable: what cannot be read excuses nothing.
+    A counter that decreased makes them unusable: unusable readings excuse no slow measurement.
     """
     read = [_ticks(text) for text in (before, after)]
     running = [_RUNNING.search(text) for text in (before, after)]
     if not read[0] or not read[1] or not running[0] or not running[1]:
         return None
     grown = [late - early for early, late in zip(*read, strict=True)]
-    # That of waiting for a disk may go back by itself.
+    # The counter of waiting for a disk may decrease by itself.
     if min(n for at, n in enumerate(grown) if at != _IOWAIT_FIELD) < 0:
         return None
     wanted = sum(n for at, n in enumerate(grown) if at not in (_IDLE_FIELD, _IOWAIT_FIELD))

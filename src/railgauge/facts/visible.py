@@ -1,7 +1,7 @@
 """GPUs that an environment variable hides from the programs of a node.
 
-``nvidia-smi`` and ``rocm-smi`` list all GPUs of the node, and the programs that measure see fewer:
-of 8 GPUs, ``CUDA_VISIBLE_DEVICES=0,1`` hides 6.
+``nvidia-smi`` and ``rocm-smi`` list all GPUs of the node, but the measuring programs see fewer: of
+8 GPUs, ``CUDA_VISIBLE_DEVICES=0,1`` hides 6.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ _LONGEST = 100
 def hidden(text: str, gpus: int) -> str:
     """Return which variable hides how many of ``gpus``; empty if all are visible.
 
-    ``text`` has a line ``NAME=VALUE`` for each variable that is set. A runtime ignores what follows
-    the first entry that names no GPU, and sees none if one is named twice.
+    ``text`` has a line ``NAME=VALUE`` for each variable that is set. A runtime ignores everything
+    from the first entry that names no GPU on, and sees none if one is named twice.
     """
     for line in text.splitlines():
         name, equals, value = line.partition("=")
         if equals and VISIBLE.fullmatch(name) and (shown := _shown(value.strip(), gpus)) < gpus:
-            said = f"{name}={value.strip()[:_LONGEST]}"
+            setting = f"{name}={value.strip()[:_LONGEST]}"
             if value.startswith(_MIG):
-                return f"{said} names a MIG instance: it hides the {gpus} whole {HIDES}"
-            return f"{said} hides {gpus - shown} of {gpus} {HIDES}"
+                return f"{setting} names a MIG instance: it hides the {gpus} whole {HIDES}"
+            return f"{setting} hides {gpus - shown} of {gpus} {HIDES}"
     return ""
 
 

@@ -12,10 +12,12 @@ from railgauge.core.terms import Severity
 from railgauge.judging import stamp
 from railgauge.judging.evidence import program
 from railgauge.tools import tool
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest
 
 
-def held(asked: ToolRequest, said: Sequence[Transcript], outputs: Sequence[Parsed]) -> Parsed:
+def agreed(
+    asked: ToolRequest, transcripts: Sequence[Transcript], outputs: Sequence[Parsed]
+) -> Parsed:
     """Return the reporting command's output, or all joined, if none contradicts the request.
 
     In the result, ``not_shown`` names the items that could not be compared, and ``problems`` also
@@ -33,18 +35,18 @@ def held(asked: ToolRequest, said: Sequence[Transcript], outputs: Sequence[Parse
             # An output that is judged by itself has a duration of 0.
             transcript.duration_s or None if is_timed else None,
         )
-        for transcript, output in zip(said, outputs, strict=True)
+        for transcript, output in zip(transcripts, outputs, strict=True)
     )
-    claims = tool(asked.measurement.tool).claims(asked, sides)
-    if denied := [one for one in claims if not one.agrees and _is_binding(asked, one)]:
-        kinds = {claim.error for claim in denied}
+    checks = tool(asked.measurement.tool).output_checks(asked, sides)
+    if denied := [one for one in checks if not one.agrees and _is_binding(asked, one)]:
+        kinds = {one.error for one in denied}
         error = OtherThanAsked if OtherThanAsked in kinds else denied[0].error
         raise error(
             "; ".join(map(str, denied)),
-            where=f"{denied[0].node or said[0].node}: {program(said[0])}",
+            where=f"{denied[0].node or transcripts[0].node}: {program(transcripts[0])}",
             remedy=next((one.remedy for one in denied if one.remedy), _BY_HAND),
         )
-    missing = tuple(dict.fromkeys(claim.item for claim in claims if claim.said is None))
+    missing = tuple(dict.fromkeys(check.item for check in checks if check.shown is None))
     join = tool(asked.measurement.tool).joined
     shown = join(asked, sides) if join else outputs[0]
     return replace(shown, not_shown=missing, problems=tuple(_of_all_sides(outputs)))
@@ -68,5 +70,5 @@ def _of_all_sides(outputs: Sequence[Parsed]) -> Iterator[Problem]:
 ITERATIONS = "iterations"
 
 
-def _is_binding(asked: ToolRequest, claim: Claim) -> bool:
-    return asked.is_planned or claim.item != ITERATIONS
+def _is_binding(asked: ToolRequest, check: OutputCheck) -> bool:
+    return asked.is_planned or check.item != ITERATIONS

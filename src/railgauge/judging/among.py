@@ -39,7 +39,7 @@ def judge_among(at: FactAt, expectation: Expectation, found: FactsByNode) -> Jud
     """Judge a fact that was surveyed by the rule ``distinct`` or ``within``.
 
     Raises ``NoEvidence`` if the node's own fact is unknown. Nodes whose fact is unknown are left
-    out of the comparison; their own items say so.
+    out of the comparison; their own items are errors.
     """
     known = {name: facts for name, facts in found.items() if isinstance(facts, NodeFacts)}
     if expectation.rule == WITHIN:
@@ -52,7 +52,7 @@ def judge_among(at: FactAt, expectation: Expectation, found: FactsByNode) -> Jud
 
 @dataclass(frozen=True, slots=True)
 class _Shared:
-    """What another place has too, in words."""
+    """A value that another place has too, as a text."""
 
     place: NodeDevice
     what: str
@@ -77,7 +77,7 @@ def _distinct(at: FactAt, expectation: Expectation, shared: Iterable[_Shared]) -
 
 
 def _unset(expectation: Expectation) -> Judgement:
-    """The judgement of a GUID of zeros, which no other device need have for it to be none."""
+    """The judgement of a GUID of zeros, which is invalid even if no other device has it."""
     return Judgement(
         metric=expectation.name,
         outcome=Outcome.FAILED,
@@ -159,7 +159,7 @@ def _same(port: NicFacts, other: NicFacts) -> Iterator[str]:
 
 
 def _lid(nic: NicFacts) -> tuple[str, int, int | None] | None:
-    """Return the LID with what tells the subnet: nodes are measured over NICs of one name."""
+    """Return the LID with the NIC's name, which stands for its subnet."""
     is_own = nic.lid and nic.hca_type not in _VIRTUAL
     return (nic.name, nic.lid, nic.sm_lid) if is_own and nic.lid else None
 
@@ -179,7 +179,7 @@ def _near(at: FactAt, expectation: Expectation, known: Mapping[str, NodeFacts]) 
     path, most = _path(at), expectation.value
     own = require(known[at.node], path)
     numbers = [value for _, value in _values(path, known)]
-    # A clock is measured against the controller's, which is one more opinion.
+    # A clock is measured against the controller's, which counts as one more clock.
     numbers += [0.0] if path == OFFSET else []
     ordered = sorted(value for value in numbers if isinstance(value, (int, float)))
     if not isinstance(own, (int, float)) or not isinstance(most, (int, float)):

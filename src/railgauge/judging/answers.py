@@ -1,7 +1,7 @@
-"""Answers that were given before an item asks for them: a case is parsed and judged once. Pure.
+"""Answers computed before an item asks for them, so that a case is judged once. Pure.
 
 The engine judges a measurement as soon as it is made. Its items ask the same questions later, in
-the order of pytest, when the output would have to be read and parsed again.
+the order of pytest; without the kept answers the output would be read and parsed again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class KeptAnswers:
             self._kept[question] = answer, items + 1
 
     def take(self, question: Question) -> Assessment | None:
-        """The answer for an item; ``None`` if it was not given, or other items have taken it."""
+        """The answer for an item; ``None`` if it was not kept, or other items have taken it."""
         with self._changing:
             answer, items = self._kept.pop(question, (None, 0))
             if answer and items > 1:
@@ -37,7 +37,7 @@ class KeptAnswers:
 
 
 class AheadAssessor(Assessor):
-    """The engine's: it keeps its answers for the items."""
+    """The assessor of the engine: it keeps its answers for the items."""
 
     def __init__(self, kept: KeptAnswers, *evidence: Any) -> None:
         """``evidence`` is that of an ``Assessor``."""
@@ -51,7 +51,7 @@ class AheadAssessor(Assessor):
 
 
 class ItemAssessor(Assessor):
-    """That of the items: it takes what was kept for them, and else looks at the evidence."""
+    """The assessor of the items: it takes a kept answer, or else judges the evidence."""
 
     def __init__(self, kept: KeptAnswers, *evidence: Any) -> None:
         """``evidence`` is that of an ``Assessor``."""

@@ -27,7 +27,7 @@ from railgauge.core.question import (
 )
 from railgauge.core.terms import BESIDE_ROLES, Role
 from railgauge.facts import FactsByNode
-from railgauge.judging.agreement import held
+from railgauge.judging.agreement import agreed
 from railgauge.judging.correctness import judge_correct
 from railgauge.judging.evidence import (
     frequency_doubt,
@@ -44,8 +44,8 @@ from railgauge.judging.results import judge_results
 from railgauge.judging.slots import in_its_slot
 from railgauge.judging.traffic import judge_traffic, moved
 from railgauge.tools import declared_metric, tool
-from railgauge.tools.claims import ToolRequest
 from railgauge.tools.metric import SCALING, Metric
+from railgauge.tools.output_checks import ToolRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +106,16 @@ def _read(asked: ToolRequest, run: Sequence[Transcript]) -> Parsed:
     sides = [transcript for transcript in run if transcript.role not in BESIDE_ROLES]
     if not sides:
         raise MetricMissing(f"a run of {measurement.name} has no transcript")
-    # The suite stops a service itself; only a service that is alone ended by itself, too early.
-    said = [transcript for transcript in sides if transcript.role != Role.SERVICE] or sides
-    outputs = [parse(_printed(transcript)) for transcript in said]
-    if said[0].exit_code == 0:
-        # A client that printed nothing leaves its server waiting: the error names the client.
-        refuse_failure(said[:1], outputs[:1], nodes)
-    refuse_failure(said, outputs, nodes)
-    return declared(held(asked, said, outputs), asked.platform.devices, said[0].node)
+    # The suite stops a service at the end; a service that is alone here ended too early by itself.
+    transcripts = [transcript for transcript in sides if transcript.role != Role.SERVICE] or sides
+    outputs = [parse(_printed(transcript)) for transcript in transcripts]
+    if transcripts[0].exit_code == 0:
+        # A client that printed nothing left its server waiting: the error names the client.
+        refuse_failure(transcripts[:1], outputs[:1], nodes)
+    refuse_failure(transcripts, outputs, nodes)
+    return declared(
+        agreed(asked, transcripts, outputs), asked.platform.devices, transcripts[0].node
+    )
 
 
 def _printed(transcript: Transcript) -> str:
@@ -239,7 +241,7 @@ def results(platform: Platform, measured: Measured) -> Assessment:
 
 
 def correct(measured: Measured) -> Assessment:
-    """Judge whether the results of a collective are right, and nothing else of it."""
+    """Judge only whether the results of a collective are right."""
     return _collected(map(judge_correct, [parsed]) for parsed in measured.runs)
 
 

@@ -1,9 +1,9 @@
-"""Judge an item by what was stored of it, behind its gate too. Pure.
+"""Judge an item by its stored evidence, also behind its gate. Pure.
 
 The live run, the rounds of a soak, a replay and the verifier all judge with ``judged``.
 
 Example: a collective on ``a`` is blocked by ``errors[a]``, and was measured to check its results.
-These are right: the item stays blocked, and its reason says so. Were they wrong, it would fail.
+These are right: the item stays blocked, and its reason reports that. Wrong ones would make it fail.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from railgauge.judging.record import ItemRecord, blank, settled, with_error
 
 
 def judged(item: ItemRecord, assessor: Assessor) -> ItemRecord:
-    """The item as the evidence answers its questions, whatever result it has.
+    """The item with the outcome of its evidence, whatever its recorded result is.
 
-    Of a blocked item only its results are judged, if it asks for that: wrong ones make it fail.
+    Of a blocked item only its results are judged, if it asks about them: wrong ones make it fail.
     """
     if item.outcome is Outcome.BLOCKED and not item.questions:
         return item
@@ -36,7 +36,7 @@ def judged(item: ItemRecord, assessor: Assessor) -> ItemRecord:
 def blocked(item: ItemRecord, blockers: Sequence[str], checked: Case | None = None) -> ItemRecord:
     """The item behind its gate.
 
-    ``checked`` is the measurement that is made all the same, for ``judged`` to check its results.
+    ``checked`` is the measurement that is made nevertheless, for ``judged`` to check its results.
     """
     return replace(
         item,
@@ -48,19 +48,19 @@ def blocked(item: ItemRecord, blockers: Sequence[str], checked: Case | None = No
 
 
 def blocked_by(blockers: Sequence[str]) -> str:
-    """The reason of a blocked item; it may say more after that."""
+    """The beginning of the reason of a blocked item."""
     return f"blocked by {listed(blockers, 1)}"
 
 
 def _still_blocked(
     item: ItemRecord, judgements: Sequence[Judgement], error: NoEvidence | None
 ) -> ItemRecord:
-    if not item.blocked_by:  # skipped by something else, which gave its own reason
+    if not item.blocked_by:  # skipped for another reason, which it has
         return replace(item, judgements=tuple(judgements))
     shut = blocked_by(item.blocked_by)
     if error is None:
-        told, reason = blank(item), f"{shut}; its results are right"
+        still, reason = blank(item), f"{shut}; its results are right"
     else:
-        told = with_error(blank(item), error)
+        still = with_error(blank(item), error)
         reason = f"{shut}; whether its results are right is unknown: {error.what}"
-    return replace(told, outcome=Outcome.BLOCKED, judgements=tuple(judgements), reason=reason)
+    return replace(still, outcome=Outcome.BLOCKED, judgements=tuple(judgements), reason=reason)

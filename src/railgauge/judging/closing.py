@@ -1,6 +1,6 @@
-"""Items that no test makes: one a node, judged when all others have ended.
+"""End-of-run checks: items without a test, one a node, judged when all others have ended.
 
-Their records are made anew wherever a verdict is reached, so that a recorded one is never believed.
+Their records are computed again for every verdict, so that a recorded one is never trusted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _UNDECIDED = (Outcome.NOT_RUN, Outcome.BLOCKED, Outcome.ERROR)
 
 @dataclass(frozen=True, slots=True)
 class ClosingItems:
-    """One kind of them: the items ``FOLDER::SUBJECT[NODE]``, each with one question.
+    """One kind of check: the items ``FOLDER::SUBJECT[NODE]``, each with one question.
 
     ``is_read`` is true if the evidence is read from the node at the end of the run. It is stored
     like that of a measurement, under the case of the question.
@@ -60,10 +60,10 @@ class ClosingItems:
 
 
 def combined(readings: Sequence[ItemRecord]) -> ItemRecord:
-    """Return one item of those that several runs give of a node: the worst of them.
+    """Combine the items of one node from several runs: the worst of them.
 
-    It has the judgements of all. A failure beside which a reading is missing was not judged
-    completely, so that nobody can accept it.
+    It has the judgements of all. If a reading is missing beside a failure, the item was not judged
+    completely, so that the failure cannot be accepted.
     """
     worst = max(readings, key=lambda item: list(Outcome).index(item.outcome))
     alike = [item for item in readings if item.outcome is worst.outcome]

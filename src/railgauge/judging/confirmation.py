@@ -12,7 +12,7 @@ from railgauge.judging.assessor import Assessor
 # may have measured the same pair.
 FILE = "confirmations.jsonl"
 FOLDER = "confirm"
-# A fault that comes and goes is measured several times, but not endlessly.
+# An intermittent fault is measured several times, but not endlessly.
 MOST_REPEATS = 10
 
 

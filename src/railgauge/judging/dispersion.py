@@ -90,7 +90,7 @@ def drift(values: Sequence[float], most: int = _DRIFT_POINTS) -> Drift:
 
     The slope is the median of the slopes of all pairs (Theil 1950, Sen 1968); a quarter of the
     samples may be outliers without moving it. The Mann-Kendall test (Mann 1945, Kendall 1975,
-    corrected for ties) tells whether there is a trend. It assumes only that samples are
+    corrected for ties) decides whether there is a trend. It assumes only that samples are
     independent. Its normal score is conservative in the tails: a score that nominally means one
     false alarm in ten thousand runs raises fewer, and fewer than ten samples never reach it.
     """
@@ -137,7 +137,7 @@ def _rises(points: Sequence[float]) -> int:
 
 # --- two groups ---
 
-# What the reason of a judgement says of them.
+# The words for them in the reason of a judgement.
 TWO_GROUPS = "falls into two groups"
 
 _FEWEST = 4

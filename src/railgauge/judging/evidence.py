@@ -61,8 +61,8 @@ def refuse_failure(
             raise _exit_error(transcript, f"{transcript.node}: {program(transcript)}")
 
 
-# A diagnostic ends with an exit code if a test failed; its printed results are evidence all the
-# same.
+# A diagnostic ends with an exit code if a test failed; its printed results are evidence
+# nevertheless.
 _ANSWERS = frozenset({ProblemKind.TEST_FAILED, ProblemKind.TEST_WARNED, ProblemKind.CHECK_FAILED})
 
 
@@ -88,10 +88,10 @@ def _cut_off(transcript: Transcript, output: Parsed, nodes: Sequence[str]) -> No
     if never := _NEVER_STARTED.get(transcript.error):
         return never(transcript.stderr, where=transcript.node)
     ended = f"{transcript.error} after {transcript.duration_s:.1f} s"
-    told = next((problem for problem in output.errors if problem.kind in NOT_STARTED), None)
-    if told is not None:
-        told = replace(told, message=f"{told.message}; {ended}")
-        return _error(told, _where(transcript, told, nodes))
+    failure = next((problem for problem in output.errors if problem.kind in NOT_STARTED), None)
+    if failure is not None:
+        failure = replace(failure, message=f"{failure.message}; {ended}")
+        return _error(failure, _where(transcript, failure, nodes))
     kind = _CUT_OFF.get(transcript.error, ToolFailed)
     return kind(ended, where=f"{transcript.node}: {program(transcript)}")
 
@@ -130,8 +130,8 @@ def _error(problem: Problem, where: str) -> NoEvidence:
 
 
 def _exit_error(transcript: Transcript, where: str) -> NoEvidence:
-    said = (transcript.stderr.strip() or transcript.stdout.strip()).splitlines()
-    words = f": {said[-1][:200]}" if said else " and printed nothing"
+    lines = (transcript.stderr.strip() or transcript.stdout.strip()).splitlines()
+    words = f": {lines[-1][:200]}" if lines else " and printed nothing"
     if transcript.exit_code == _NOT_FOUND:
         missing = ProblemKind.TOOL_MISSING
         return missing.error(f"not found{words}", where=where, remedy=missing.remedy)
@@ -267,7 +267,7 @@ def _too_few_rows(run: Parsed, rows: int, least: int) -> str:
     return f"{rows} of {least} planned rows{each} cannot show whether iterations are alike"
 
 
-# Signs that rows of an output are missing. A row that misses its limit misses it all the same.
+# Signs that rows of an output are missing. A row below its limit still fails.
 DOUBTS = frozenset(
     {ProblemKind.NO_CLOSING_LINE, ProblemKind.NO_OPENING_LINE, ProblemKind.NO_HEADING}
 )
@@ -283,8 +283,8 @@ def whole_doubt(runs: Sequence[Parsed]) -> NoEvidence | None:
 def frequency_doubt(runs: Sequence[Parsed], judged: Judgement) -> ConditionsUnmet | None:
     """Return the doubt about a figure measured with a CPU below its frequency, else ``None``.
 
-    A bandwidth that saturates the link would be no better with a faster CPU (document 004 finds the
-    same plateau before and after); message rates and latencies would.
+    A faster CPU would not improve a bandwidth that saturates the link (document 004 finds the same
+    plateau before and after), but message rates and latencies.
     """
     warned = (
         p.message for run in runs for p in run.problems if p.kind == ProblemKind.CPU_FREQUENCY

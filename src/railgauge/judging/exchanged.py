@@ -1,4 +1,4 @@
-"""What was exchanged between two inventories of a cluster: by place and serial number. Pure."""
+"""Parts exchanged between two inventories of a cluster, by place and serial number. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class PartChange:
 
 
 def changes(before: Inventory, after: Inventory) -> tuple[PartChange, ...]:
-    """Return the differences in the order of the first inventory, then what was added."""
+    """Return the differences in the order of the first inventory, then the added parts."""
     old, new = _by_place(before.rows), _by_place(after.rows)
     nodes = {row.node for row in before.rows} & {row.node for row in after.rows}
     return (
@@ -81,7 +81,7 @@ def _at_place(
     differ = _differ(row, later)
     if differ is None:
         if not (row.part.serial or row.part.uuid or later.part.serial or later.part.uuid):
-            return  # nothing ever identifies such a part; the summary counts them
+            return  # such a part has no identifier; the summary counts them
         yield PartChange(row.place, "not known", _one_sided(row, later))
     elif differ:
         gone = _elsewhere(row, now)
@@ -95,7 +95,7 @@ def _at_place(
 
 
 def _differ(row: InventoryRow, later: InventoryRow) -> bool | None:
-    """Whether two parts are different ones; ``None`` if nothing that both have tells it."""
+    """Whether two parts are different ones; ``None`` if they have no identifier in common."""
     for item in ("serial", "uuid"):
         one, other = getattr(row.part, item), getattr(later.part, item)
         if one and other:
@@ -141,4 +141,4 @@ def _who(row: InventoryRow) -> str:
         return f"serial number {row.part.serial}"
     if row.part.uuid:
         return f"{word('uuid', row.part.kind)} {row.part.uuid}"
-    return row.part.model or "a part that nothing identifies"
+    return row.part.model or "a part without an identifier"

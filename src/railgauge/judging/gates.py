@@ -1,19 +1,26 @@
-"""Gates: what went wrong below a rung keeps what is above it from being measured. Pure.
+"""Gates: failures on a rung keep the rungs above it from being measured. Pure.
 
-The lowest rung that fails explains a failure, so the rungs above it are not measured. A pair that
-failed blocks what goes on inside a node only if it leaves the node under suspicion
-(``judging.suspicion``). A collective behind its gate may still be run to check its results, but not
-if an item below it prevents that (``judging.prevention``).
+The lowest rung that fails explains a failure, so the rungs above it are not measured. A collective
+behind its gate may still be run to check its results, but not if an item below it prevents that
+(``judging.prevention``).
 
-Gates follow evidence alone. An item that fails by an assert of a site's own test, or by an error of
-a fixture, says nothing about its nodes, and closes no gate.
+Gates follow evidence alone. A failed assert of a site's own test, or an error of a fixture, shows
+nothing about the nodes, and closes no gate.
 
 Example: the items of rung 1 on node ``a`` are ``link[a]`` (passed) and ``errors[a]`` (failed).
 An item of rung 2 on the pair ``a:b`` is then blocked by ``errors[a]``.
+
+A failed pair does not show which of its two nodes is at fault. It blocks measurements inside a node
+only if it leaves the node under suspicion. A node that reached all limits of the same test over the
+same part with another partner is not: the fault is at its partner, or between the two.
+
+Example: ``a`` and ``b`` are slow with each other over ``mlx5_0``. ``a`` was fast with ``c`` over
+``mlx5_0`` at all sizes, and ``b`` was measured with ``a`` only. ``b`` is under suspicion.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -23,10 +30,12 @@ from railgauge.core.terms import Scope
 from railgauge.judging.correctness import checks_results
 from railgauge.judging.prevention import Prevents, prevents
 from railgauge.judging.record import ItemRecord, blank, settled
-from railgauge.judging.suspicion import NodeOutcomes
 
 _WRONG = (Outcome.FAILED, Outcome.ERROR)
 _CHECKED = (Scope.PAIR, Scope.GROUP, Scope.NODE)
+_PAIR = 2
+_SIZE = re.compile(r"-[0-9]+(?:[KMG]i)?B\]")
+_FINE = (Outcome.PASSED, Outcome.MARGINAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +43,7 @@ class Ended:
     """An item that has ended, as the gates above it see it.
 
     ``place`` is its place in the ladder, ``nodes`` are those whose gates it may close. ``outcome``
-    is what its evidence shows; *not run* if that is nothing.
+    is that of its evidence; *not run* without any.
     """
 
     id: str
@@ -58,11 +67,47 @@ def _shown(item: ItemRecord) -> ItemRecord:
     return settled(plain, item.judgements, None) if item.judgements else plain
 
 
+def asked(item_id: str, nodes: Sequence[str]) -> str:
+    """The question of an item: its id without nodes and message size."""
+    return _SIZE.sub("]", item_id.replace(":".join(nodes), "", 1))
+
+
+@dataclass(slots=True)
+class NodeOutcomes:
+    """Passed and failed questions of one node, with its partners.
+
+    ``wrong`` has, by the id of each item, its question and its partner; both are empty for an item
+    that is not of a pair.
+    """
+
+    node: str
+    wrong: dict[str, tuple[str, str]] = field(default_factory=dict)
+    fine: dict[str, set[str]] = field(default_factory=dict)
+
+    def note(self, item_id: str, nodes: Sequence[str], outcome: Outcome) -> None:
+        """Take the outcome of an item; the latest one counts."""
+        is_pair = len(nodes) == _PAIR
+        partner = next((other for other in nodes if other != self.node), "") if is_pair else ""
+        self.wrong.pop(item_id, None)
+        if outcome in _WRONG:
+            self.wrong[item_id] = (asked(item_id, nodes) if partner else "", partner)
+        elif outcome in _FINE and partner:
+            self.fine.setdefault(asked(item_id, nodes), set()).add(partner)
+
+    def suspicious(self) -> Iterator[str]:
+        """Yield the failed items that leave the node under suspicion."""
+        bad: dict[str, set[str]] = {}
+        for about, partner in self.wrong.values():
+            bad.setdefault(about, set()).add(partner)
+        cleared = {about for about in bad if self.fine.get(about, set()) - bad[about]}
+        return (item for item, (about, _) in self.wrong.items() if about not in cleared)
+
+
 @dataclass(slots=True)
 class _Floor:
-    """How the items of one node on one rung ended.
+    """The outcomes of the items of one node on one rung.
 
-    ``prevents`` says of some items which collectives they make impossible or dangerous.
+    ``prevents`` has the collectives that some items make impossible or dangerous.
     """
 
     ended: NodeOutcomes
@@ -71,13 +116,13 @@ class _Floor:
 
 @dataclass(slots=True)
 class Gates:
-    """What went wrong, by node and rung."""
+    """Failures by node and rung."""
 
     _floors: dict[str, dict[int, _Floor]] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
 
     def note(self, one: Ended) -> None:
-        """Take the end of an item. The latest one that shows something counts: it may run again."""
+        """Take the result of an item; the latest one with evidence counts, as it may run again."""
         if one.outcome is Outcome.NOT_RUN:
             return
         for node in dict.fromkeys(one.nodes):
@@ -98,7 +143,7 @@ class Gates:
         return tuple(sorted(found, key=self._places.__getitem__))
 
     def is_checked(self, measurement: Measurement, nodes: Sequence[str]) -> bool:
-        """Whether a measurement behind its gate is made all the same, to check its results."""
+        """Whether a measurement behind its gate is made nevertheless, to check its results."""
         if measurement.scope not in _CHECKED or not checks_results(measurement.tool):
             return False
         below = self._below(measurement.rung, nodes)

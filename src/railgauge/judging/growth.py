@@ -1,7 +1,7 @@
 """Judge by how much the error counters of a node grew in a run. Pure.
 
 Each group of counters that the platform file limits is one judgement if all its devices keep the
-limit, and one for each device that does not. A counter that is missing, went back or stands at its
+limit, and one for each device that does not. A counter that is missing, decreased or is at its
 highest value shows nothing: it is an error.
 """
 
@@ -33,12 +33,12 @@ ITEMS = ClosingItems(
     is_read=True,
 )
 _POINTER = f"/{SUBJECT}"
-_MOST_TOLD = 5
+_MOST_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class CountedStep:
-    """A part of a span: the reading at its end, and which time it is: ``round 3 of the soak``."""
+    """A part of a span: the reading at its end, and its name: ``round 3 of the soak``."""
 
     after: CounterReading
     when: str
@@ -49,8 +49,8 @@ class CountedSpan:
     """Two readings of one boot of a node, and the hours between them.
 
     ``is_measured`` is false if not all of the time was measured: from the start of a run that was
-    interrupted to that of the one that carried it on. ``when`` says which time it is. ``steps`` are
-    the parts of a span of a soak, the last of which ends with ``after``; else there are none.
+    interrupted to that of the one that continued it. ``when`` is the name of the span. ``steps``
+    are the parts of a span of a soak, the last of which ends with ``after``; other spans have none.
     """
 
     before: CounterReading
@@ -63,10 +63,10 @@ class CountedSpan:
 
 @dataclass(frozen=True, slots=True)
 class NodeCounters:
-    """The spans of a node in their order, its own last, and what of earlier runs is not known.
+    """The spans of a node in their order, its own last, and what is unknown of earlier runs.
 
-    ``names`` are the names of each declared device in the readings. ``gap`` is empty if nothing is
-    lost.
+    ``names`` are the names of each declared device in the readings. ``gap`` is empty if all is
+    known.
     """
 
     node: str
@@ -78,7 +78,7 @@ class NodeCounters:
 def judged(
     counters: NodeCounters, platform: Platform
 ) -> tuple[tuple[Judgement, ...], NoEvidence | None]:
-    """Return the judgements of a node, and an error for what its counters do not show."""
+    """Return the judgements of a node, and an error for each unknown growth."""
     found: list[Judgement] = []
     unread: list[NoEvidence] = []
     for name, limit in (platform.growth or {}).items():
@@ -90,7 +90,7 @@ def judged(
 
 
 def devices(group: CounterGroup, platform: Platform) -> list[str]:
-    """The declared devices that have these counters, by name; of NICs those of the fabric."""
+    """The declared devices that have these counters, by name; only NICs of the fabric count."""
     gpus = range(platform.gpus.count) if group.of_gpus and platform.gpus else ()
     of_nics = group.of_nics
     nics = (nic.name for nic in platform.fabric_nics if of_nics and of_nics(nic))
@@ -131,9 +131,9 @@ class _OfGroup:
             yield self._passed(grown)
 
     def _of_device(self, device: str) -> tuple[str, int]:
-        """By how much the device's counters grew, and how that misses the limit in a span.
+        """Return why the device misses the limit (empty if it does not), and its counters' growth.
 
-        Raises ``CountersUnread`` if that is not known, or ``ToolMissing``.
+        Raises ``CountersUnread`` if the growth is unknown, or ``ToolMissing``.
         """
         whys, total = [], 0
         for span in self.counters.spans:
@@ -141,38 +141,40 @@ class _OfGroup:
             most, count = self.limit.allowed(span.hours), sum(grown.values())
             total += count
             if count > most:
-                told = listed([f"{name} by {by}" for name, by in grown.items() if by], _MOST_TOLD)
+                counts = listed(
+                    [f"{name} by {by}" for name, by in grown.items() if by], _MOST_SHOWN
+                )
                 over = f"in {span.hours:.2f} h of {span.when}{self._parts(device, span)}"
-                says = f"{device} of {self.counters.node}: {told} {over}"
+                why = f"{device} of {self.counters.node}: {counts} {over}"
                 if not span.is_measured:
-                    raise self._unread(f"{says}, of which only a part was measured")
-                whys.append(says)
+                    raise self._unread(f"{why}, of which only a part was measured")
+                whys.append(why)
         return "; ".join(whys), total
 
     def _grown(self, device: str, span: CountedSpan) -> dict[str, int]:
-        """The growth of each counter; all readings between must lie between the two."""
+        """The growth of each counter; no counter may decrease between two readings of the span."""
         readings = [span.before, *(step.after for step in span.steps), span.after]
         for before, after in pairwise(readings):
             self._between(device, before, after)
         return self._between(device, span.before, span.after)
 
     def _parts(self, device: str, span: CountedSpan) -> str:
-        """In which parts of a soak the counters grew, and by how much together."""
+        """The parts of a soak in which the counters grew, each with their total growth."""
         befores = [span.before, *(step.after for step in span.steps)]
         parts = [
             f"by {by} {step.when}"
             for before, step in zip(befores, span.steps, strict=False)
             if (by := sum(self._between(device, before, step.after).values()))
         ]
-        return f": {listed(parts, _MOST_TOLD)}" if parts else ""
+        return f": {listed(parts, _MOST_SHOWN)}" if parts else ""
 
     def _between(
         self, device: str, earlier: CounterReading, later: CounterReading
     ) -> dict[str, int]:
         before, after = (self._counts(device, one) for one in (earlier, later))
         if odd := sorted(before.keys() ^ after.keys()):
-            told = listed(odd, _MOST_TOLD)
-            raise self._unread(f"only one of two readings shows {told} of {device}")
+            names = listed(odd, _MOST_SHOWN)
+            raise self._unread(f"only one of two readings shows {names} of {device}")
         for name, value in before.items():
             if after[name] < value:
                 what = f"{name} of {device} went back from {value} to {after[name]}"
@@ -189,12 +191,12 @@ class _OfGroup:
         if lacking or not found:
             self._refuse_missing_tool(reading)
             why = f" ({'; '.join(reading.failures)})" if reading.failures else ""
-            told = listed(lacking, _MOST_TOLD) or f"counter of {self.group.name}"
-            raise self._unread(f"no {told} of {device} was read{why}")
+            names = listed(lacking, _MOST_SHOWN) or f"counter of {self.group.name}"
+            raise self._unread(f"no {names} of {device} was read{why}")
         return found
 
     def _refuse_missing_tool(self, reading: CounterReading) -> None:
-        """Raise if the node has not the tool: ethtool for NICs, that of the vendor for GPUs."""
+        """Raise if the node lacks the tool: ethtool for NICs, that of the vendor for GPUs."""
         for failure in reading.failures:
             tool, is_missing, _ = failure.partition(_NOT_FOUND)
             if is_missing and (tool == "ethtool") == (self.group.of_nics is not None):
@@ -248,7 +250,7 @@ def _gap(counters: NodeCounters, platform: Platform) -> Judgement:
 
 
 def _first(unread: Sequence[NoEvidence]) -> NoEvidence | None:
-    """The first error, which tells how many there are."""
+    """The first error, with the number of the others."""
     if not unread:
         return None
     first, *others = unread

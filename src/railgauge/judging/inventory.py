@@ -1,7 +1,7 @@
 """The parts of a cluster, and which of them differ from their peers. Pure.
 
 Nothing here decides a verdict: versions are judged by the expectations of the platform file. With
-seven GPUs of VBIOS 96.00.D9.00.02 and one of 96.00.61.00.01, the remark on that one says both.
+seven GPUs of VBIOS 96.00.D9.00.02 and one of 96.00.61.00.01, the remark on the one names both.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class InventoryRow:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """All parts of a cluster, and per node what is not in it, with the reason."""
+    """All parts of a cluster, and the nodes that are not in it, with the reason."""
 
     rows: tuple[InventoryRow, ...]
     lacking: tuple[tuple[str, str], ...]
@@ -72,7 +72,7 @@ class Inventory:
 
     @property
     def unread(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """What was not read and why, each with the places: ``serial number: only root ...``."""
+        """Fields that were not read, with reason and places: ``serial number: only root ...``."""
         found: defaultdict[str, list[str]] = defaultdict(list)
         for row in self.rows:
             for item in filter(None, row.not_read.split("; ")):
@@ -146,10 +146,10 @@ def _kind(row: InventoryRow) -> tuple[str, ...]:
 
 
 def _name(row: InventoryRow) -> tuple[str, ...]:
-    """GPUs are all alike; a NIC is compared with the NICs of its name on other nodes.
+    """All GPUs are compared; a NIC is compared with the NICs of its name on other nodes.
 
-    A disk is compared with none: a node has disks of several models, and their names may change at
-    each boot.
+    A disk is not compared: a node has disks of several models, and their names may change at each
+    boot.
     """
     own = {PartKind.NIC: row.part.name, PartKind.DISK: f"{row.node} {row.part.name}"}
     return (str(row.part.kind), own.get(row.part.kind, ""))

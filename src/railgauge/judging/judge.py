@@ -39,7 +39,7 @@ def judge(
 ) -> Judgement:
     """Judge all samples of one metric at one size by its limit; the worst sample decides.
 
-    ``metric`` is the tool's declaration; it tells whether the largest or the smallest sample is the
+    ``metric`` is the tool's declaration; by its direction the largest or the smallest sample is the
     worst. ``physical`` is the physical ceiling in the limit's unit. Raises ``NoEvidence`` if the
     samples cannot be judged.
     """
@@ -157,8 +157,8 @@ def _at(judgement: Judgement) -> str:
 def _dispersed(values: Sequence[float], limit: Limit, lower: bool) -> str:
     """In words, how the dispersion exceeds its limit, or an empty string.
 
-    One sample has no dispersion. Two groups are checked first, because they tell more about the
-    cause than the spread does.
+    One sample has no dispersion. Two groups are checked first, because they show more about the
+    cause than the spread.
     """
     allowed = limit.dispersion
     if len(values) < 2 or allowed == Dispersion():  # noqa: PLR2004
@@ -287,7 +287,7 @@ def _slot(link: object) -> tuple[int, int] | None:
 
 
 def _slot_text(value: object) -> str:
-    """``PCIe 3.0 x4 (31.51 Gb/s)`` for a link, ``32 Gb/s`` for what it must carry."""
+    """``PCIe 3.0 x4 (31.51 Gb/s)`` for a link, ``32 Gb/s`` for its required rate."""
     if slot := _slot(value):
         return f"PCIe {slot[0]}.0 x{slot[1]} ({pcie_gbps(*slot):.4g} Gb/s)"
     return f"{value:.4g} Gb/s" if isinstance(value, float) else _text(value)
@@ -329,9 +329,9 @@ _RULE_WORDS = {
 
 
 def _difference(name: str, value: object, peers: Collection[object]) -> str:
-    """In words, how the values differ; empty if they do not.
+    """Describe how the values differ; empty if they do not.
 
-    A value that most have is also told: it is not known to be the right one.
+    It lists all values, because the most common one need not be the right one.
     """
     counts = Counter(map(_text, peers))
     others = [f"{text} ({count})" for text, count in counts.most_common() if text != _text(value)]
@@ -350,8 +350,8 @@ _MOST_OTHERS = 4
 def _majority(peers: Collection[object]) -> object:
     """The value that more than half of the peers have, ``None`` if there is none.
 
-    It is not known to be right: the causes list all values and blame nobody. It only decides which
-    items fail, and so on which nodes the higher rungs are measured although the nodes differ.
+    It need not be the right one: the causes list all values and name no culprit. It only decides
+    which items fail, and so on which nodes the higher rungs are measured although the nodes differ.
     """
     counts = Counter(map(repr, peers))
     most, count = next(iter(counts.most_common(1)), ("", 0))

@@ -1,11 +1,12 @@
-"""Judge what a node's kernel logged during a run. Pure.
+"""Judge the kernel log of a node during a run. Pure.
 
 Lines of one kind, code and device are one judgement: failed if the table of kinds calls them a
-fault, marginal if it calls them a note. Without any the item passes, with the number of lines that
-were read. Each judgement tells what was measured on the node when its first line was written.
+fault, marginal if it calls them a note. Without such lines the item passes, with the number of
+lines that were read. Each judgement names the measurements that ran on the node when its first line
+was written.
 
-Faults from before the run are judgements of their own: they fail a sign-off, and are marginal at
-other levels, which lists them.
+Faults from before the run are judgements of their own: they fail a sign-off, and are marginal, and
+so listed, at other levels.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _NONE = "no line that names a fault"
 _NONE_BEFORE = "no line that names a fault, from the boot to the run"
 _POINTER = "/kernel_log"
 _MOST_GROUPS, _MOST_SHOWN, _MOST_RUNNING = 40, 500, 3
-# The clock of the kernel's log is not disciplined like the wall clock, and may drift against it.
+# The clock of the kernel's log is not synchronised like the wall clock, and may drift against it.
 _DRIFT = timedelta(seconds=2)
 
 
@@ -55,12 +56,12 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class KernelWindow:
-    """All that a node's kernel logged during a run.
+    """The kernel log of a node during a run.
 
-    ``at`` gives the time of each record by its number, if it is known. ``own_mark`` is where the
-    log stood at the survey: records up to it are of the runs that this one carries on. ``gap`` says
-    what of those is lost; empty if nothing is. ``before`` are the faults from before the run,
-    which fail at ``level`` signoff alone.
+    ``at`` gives the time of each record by its number, if it is known. ``own_mark`` is the last
+    record at the survey: records up to it are of the runs that this one continues. ``gap`` names
+    the records of those that are lost; empty if none is. ``before`` are the faults from before the
+    run, which fail at ``level`` signoff alone.
     """
 
     records: Sequence[KernelRecord]
@@ -72,7 +73,7 @@ class KernelWindow:
 
 
 RunsMade = Callable[[], Sequence[Ran]]
-"""Returns what was measured on the node. It reads files, and is called only if a line needs it."""
+"""Returns the measurements on the node. It reads files, and is called only if a line needs it."""
 
 
 def judged(
@@ -85,10 +86,12 @@ def judged(
     """Return the judgements of a node; ``known`` are its devices by address and name."""
     declared = {nic.name for nic in platform.nics}
     found = _grouped(_of_a_declared_link(e, declared) for e in events(window.records, known))
-    told = [_judgement(node, one, window, running) for one in list(found.values())[:_MOST_GROUPS]]
-    more = len(found) - len(told)
-    whole = [_whole(window, platform, more)] if more or window.gap or not told else []
-    return (*whole, *told, *_before(node, window, known, platform))
+    judgements = [
+        _judgement(node, one, window, running) for one in list(found.values())[:_MOST_GROUPS]
+    ]
+    more = len(found) - len(judgements)
+    whole = [_whole(window, platform, more)] if more or window.gap or not judgements else []
+    return (*whole, *judgements, *_before(node, window, known, platform))
 
 
 def _before(
@@ -122,7 +125,7 @@ def _before(
 class LogSince:
     """The part of a log that counts: records after ``number``, and not before ``at_us``.
 
-    ``words`` says so. Without values it is all since boot.
+    ``words`` describes it. Without values it is the log since boot.
     """
 
     words: str = "since boot"
@@ -144,19 +147,21 @@ def judged_alone(
 ) -> tuple[Judgement, ...]:
     """Return the judgements of a node that is checked by itself: each of ``faults`` fails.
 
-    ``known`` are its devices by address and name; ``since`` says when the faults were logged.
+    ``known`` are its devices by address and name; ``since`` is the part of the log.
     """
     read = ((fault, record_of(fault.latest)) for fault in faults)
     events = ((fault, event_of(record, known)) for fault, record in read if record)
-    told = [
-        _told(node, event, fault.count, _since(fault, since)) for fault, event in events if event
+    judgements = [
+        _of_lines(node, event, fault.count, _since(fault, since))
+        for fault, event in events
+        if event
     ]
     good = Judgement(SUBJECT, Outcome.PASSED, f"none {since.words}", _NONE, basis, pointer=_POINTER)
-    return tuple(told) or (good,)
+    return tuple(judgements) or (good,)
 
 
 def _since(fault: LoggedFault, since: LogSince) -> str:
-    """When the lines of a fault were logged: they are counted from the boot on."""
+    """The time of a fault's lines, which are counted from the boot on."""
     is_all = since == LogSince()
     return since.words if is_all or fault.count == 1 else f"since boot, the last one {since.words}"
 
@@ -190,10 +195,10 @@ def _judgement(
     is_between = _is_between_runs(group, window, running)
     is_fault = _is_fault(group) and not is_between
     when = "between two runs" if is_between else _moment(group[0].record, window, running)
-    return _told(node, _worst(group), len(group), when, is_fault=is_fault)
+    return _of_lines(node, _worst(group), len(group), when, is_fault=is_fault)
 
 
-def _told(
+def _of_lines(
     node: str, worst: KernelEvent, lines: int, when: str, *, is_fault: bool = True
 ) -> Judgement:
     count = "1 line" if lines == 1 else f"{lines} lines"
@@ -235,7 +240,7 @@ def _during(time: datetime, ran: Sequence[Ran]) -> list[Ran]:
 
 
 def _whole(window: KernelWindow, platform: Platform, more: int) -> Judgement:
-    """The judgement on the log as a whole: passed, unless something of it is not told."""
+    """The judgement on the log as a whole: passed, unless a part of it is unknown or not listed."""
     errors = [r for r in window.records if r.is_kernels and r.level <= ERROR_LEVEL]
     some = f", {len(errors)} of them at level error or above" if errors else ""
     reasons = [window.gap] if window.gap else []

@@ -1,7 +1,8 @@
-"""The items of outputs that a run holds twice. Pure.
+"""Items for outputs that occur twice in one run. Pure.
 
-A tool may show in its output what no other run of it shows (``tools.run_identity``). The same in
-two measurements of a run is one output that was printed twice, whatever times and figures it has.
+An output may contain an identity that no other run of its tool prints (``tools.run_identity``). If
+two measurements of a run have the same identity, one output was printed twice, whatever its times
+and values are.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ ITEMS = ClosingItems(
 
 @dataclass(frozen=True, slots=True)
 class PrintedOutput:
-    """An output that was kept: ``place`` is its file, ``shows`` what identifies its run."""
+    """A stored output: ``place`` is its file, ``shows`` the identity of its run."""
 
     place: str
     node: str
@@ -46,7 +47,7 @@ def repeated(printed: Iterable[PrintedOutput]) -> tuple[RepeatedOutput, ...]:
 
 
 def errors(every: Sequence[RepeatedOutput]) -> dict[str, OtherThanAsked]:
-    """Return the error of each node that printed an output which is there more than once.
+    """Return the error of each node that printed an output which occurs more than once.
 
     It names the node's first such output and another place of it, and counts the others.
     """
@@ -58,15 +59,15 @@ def errors(every: Sequence[RepeatedOutput]) -> dict[str, OtherThanAsked]:
             other = second if own is first else first
             what = f"{own.place} and {other.place}{more} hold the same output: {own.shows}"
             found.setdefault(own.node, []).append(what)
-    return {node: _error(node, told) for node, told in found.items()}
+    return {node: _error(node, messages) for node, messages in found.items()}
 
 
-def _error(node: str, told: Sequence[str]) -> OtherThanAsked:
-    more = f"; and {len(told) - 1} more outputs" if len(told) > 1 else ""
-    return OtherThanAsked(f"{told[0]}{more}", where=node, remedy=_REMEDY)
+def _error(node: str, messages: Sequence[str]) -> OtherThanAsked:
+    more = f"; and {len(messages) - 1} more outputs" if len(messages) > 1 else ""
+    return OtherThanAsked(f"{messages[0]}{more}", where=node, remedy=_REMEDY)
 
 
 _REMEDY = (
-    "look for a wrapper that keeps what the tool printed and prints it again, and run the commands "
+    "look for a wrapper that stores an output and prints it again, and run the commands "
     "of both transcripts by hand on that node"
 )

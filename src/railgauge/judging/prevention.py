@@ -1,8 +1,8 @@
-"""Decide which items that went wrong make a collective above them impossible or dangerous. Pure.
+"""Decide which failed items make a collective above them impossible or dangerous. Pure.
 
 Behind a gate the results of collectives are still checked, because wrong results are the worst
 fault and no other item shows them. A slow link, a setting or a version does not keep a collective
-from running, so it never prevents that check. What prevents it:
+from running, so it never prevents that check. These prevent it:
 
 - on the node and between nodes: the node does not answer; GPUs are missing, partitioned or used by
   another program; a program in the node crashed or hung;

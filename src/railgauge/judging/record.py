@@ -29,7 +29,7 @@ def line(item: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class EarlierOutcome:
-    """What an earlier run has found of an item, kept beside the result of a later one."""
+    """The result of an item in an earlier run, kept beside that of a later one."""
 
     run: str
     outcome: Outcome
@@ -40,14 +40,14 @@ class EarlierOutcome:
 class ItemRecord:
     """One test item: its subject, its outcome, and its evidence.
 
-    ``subject`` is the measurement or expectation of the platform file; ``transcript`` a path
-    below the run's folder; ``blocked_by`` the ids of items on lower rungs. ``pairing`` is the part
-    of the node: a GPU/NIC pairing, a GPU, a NIC, a link, or the fact that is compared.
-    ``error_where`` is the node and tool of an error, ``NODE: TOOL``. ``questions`` are the item's
-    questions, in order; ``by_evidence`` means that its outcome follows from them and the evidence
-    alone. ``ways`` are the ways in which it asks for its subject, known before it runs. ``beside``
-    is what could not be judged of an item that failed; empty for other items. ``earlier`` is what
-    the runs that this one carries on have found wrong with it.
+    ``subject`` is the measurement or expectation of the platform file; ``transcript`` a path below
+    the run's folder; ``blocked_by`` the ids of items on lower rungs. ``pairing`` is the part of the
+    node: a GPU/NIC pairing, a GPU, a NIC, a link, or the fact that is compared. ``error_where`` is
+    the node and tool of an error, ``NODE: TOOL``. ``questions`` are the item's questions, in order;
+    ``by_evidence`` means that its outcome follows from them and the evidence alone. ``ways`` are
+    the kinds of its questions, known before it runs. ``beside`` is the error of a failed item of
+    which a part could not be judged; empty for other items. ``earlier`` holds failures of the item
+    in the runs that this one continues.
     """
 
     id: str
@@ -209,10 +209,10 @@ _COUNT = (Outcome.FAILED, Outcome.FLAKY)
 
 
 def with_earlier(item: ItemRecord, before: Iterable[tuple[str, ItemRecord]]) -> ItemRecord:
-    """The item with what earlier runs have found wrong with it, by their names: it counts.
+    """The item with the failures that earlier runs found of it; ``before`` has the runs by name.
 
-    Its outcome is the worst of all, and its reason tells each of them. What is wrong with it now as
-    it was then is told once.
+    Its outcome is the worst of all, and its reason names each. A failure that is still there is
+    reported once.
     """
     for run, old in before:
         if old.outcome in _COUNT and not _is_found(item, old):
@@ -221,7 +221,7 @@ def with_earlier(item: ItemRecord, before: Iterable[tuple[str, ItemRecord]]) -> 
 
 
 def _is_found(item: ItemRecord, old: ItemRecord) -> bool:
-    """Whether the item fails in all in which it failed in the earlier run."""
+    """Whether each failure of the earlier run is also one of the item."""
     return bool(failed := _missed(old)) and not failed.keys() - _missed(item).keys()
 
 
@@ -233,14 +233,14 @@ def _missed(item: ItemRecord) -> dict[tuple[object, ...], Judgement]:
 def _beside(item: ItemRecord, run: str, old: ItemRecord) -> ItemRecord:
     known = _missed(item)
     more = [judged for key, judged in _missed(old).items() if key not in known]
-    told = f"{old.outcome} in {run}{_because(old)}"
+    earlier = f"{old.outcome} in {run}{_because(old)}"
     is_worse = _ORDER.index(old.outcome) > _ORDER.index(item.outcome)
     own = item.reason if item.earlier else f"now {item.outcome}{_because(item)}"
     return replace(
         blank(item) if is_worse else item,
         outcome=old.outcome if is_worse else item.outcome,
         judgements=(*item.judgements, *(replace(j, reason=f"{run}: {j.reason}") for j in more)),
-        reason=f"{told}; {own}",
+        reason=f"{earlier}; {own}",
         by_evidence=item.by_evidence,
         beside=item.reason if is_worse and item.outcome is Outcome.ERROR else item.beside,
         blocked_by=() if is_worse else item.blocked_by,

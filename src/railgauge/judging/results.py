@@ -85,7 +85,7 @@ def _judge(
     if named and (silent := sorted(set(range(gpus)) - named)):
         those = ", ".join(f"gpu{gpu}" for gpu in silent)
         raise MetricMissing(f"{name} has no result for {those}: {_words(results)}", where=node)
-    printed = _said(results[0].printed)
+    printed = _text(results[0].printed)
     return Judgement(name, Outcome.PASSED, printed, "passed", str(spec.basis))
 
 
@@ -94,7 +94,7 @@ def _failed(name: str, wrong: Sequence[NamedResult], spec: Results, node: str) -
     return Judgement(
         metric=name,
         outcome=Outcome.FAILED,
-        measured=_said("; ".join(dict.fromkeys(result.printed for result in wrong))),
+        measured=_text("; ".join(dict.fromkeys(result.printed for result in wrong))),
         limit="passed",
         basis=str(spec.basis),
         reason=f"{name}: {_words(wrong)}",
@@ -104,8 +104,8 @@ def _failed(name: str, wrong: Sequence[NamedResult], spec: Results, node: str) -
 
 def _words(results: Iterable[NamedResult]) -> str:
     lines = (f"{result.printed} {result.says}".strip() for result in results)
-    return _said("; ".join(dict.fromkeys(lines)))
+    return _text("; ".join(dict.fromkeys(lines)))
 
 
-def _said(text: str) -> str:
+def _text(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -42,7 +42,7 @@ def of_nodes(found: Iterable[object], transport: str) -> Evidence:
 
 
 def takes_time(found: Iterable[object]) -> bool:
-    """Whether a command lasts as long as what it prints: a simulated node moves no payload."""
+    """Whether a command takes the time of its payload; a simulated node moves none."""
     return not any(map(_is_simulated, found))
 
 
@@ -50,12 +50,12 @@ def _is_simulated(found: object) -> bool:
     return isinstance(found, NodeFacts) and found.product == _SIMULATED_PRODUCT
 
 
-def contradiction(said: str, found: Collection[object], transport: str) -> str:
+def contradiction(stamp: str, found: Collection[object], transport: str) -> str:
     """What contradicts a stamp, in words; empty if nothing does, or if no node answered."""
-    if said not in tuple(Evidence):
-        return f"claims {said} evidence, which is not a known kind"
+    if stamp not in tuple(Evidence):
+        return f"claims {stamp} evidence, which is not a known kind"
     due = of_nodes(found, transport)
     is_known = due is Evidence.SIMULATED or any(isinstance(one, NodeFacts) for one in found)
-    if said == due or Evidence(said).is_of_another_run or not is_known:
+    if stamp == due or Evidence(stamp).is_of_another_run or not is_known:
         return ""
-    return f"claims {said} evidence, but by the facts of its nodes it is {due}"
+    return f"claims {stamp} evidence, but by the facts of its nodes it is {due}"

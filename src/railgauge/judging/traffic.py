@@ -38,13 +38,13 @@ _PORT_ERRORS = (
 )
 _NETDEV_ERRORS = ("rx_dropped", "tx_dropped", "rx_errors", "tx_errors", "rx_devmem_dropped")
 _DEVMEM = "rx_devmem_pkts"
-# What the kernel counts at every port of an HCA, and at every network device.
+# The kernel's counters at every port of an HCA, and at every network device.
 _NEEDED = (
     (*("port_xmit_data", "port_rcv_data"), *_PORT_ERRORS[:4]),
     (*("tx_bytes", "rx_bytes"), *_NETDEV_ERRORS[:4]),
 )
-# Where the hardware has no 64 bits, a port's data counters stand still here (InfiniBand
-# Architecture Specification, volume 1, PortCounters); counters of errors do at STANDS_AT.
+# Counters of less than 64 bits stop at these values: a port's data counters here (InfiniBand
+# Architecture Specification, volume 1, PortCounters), error counters at STANDS_AT.
 _DATA_STANDS_AT = 2**32 - 1
 # Losses and retransmissions of an HCA's transport (000, 3.2: all are 0 on a good link). Other
 # hw_counters also grow in healthy runs: flushes when a test ends, receivers without a buffer.
@@ -57,7 +57,7 @@ _RESENT = (
     "roce_adp_retrans",
     "roce_adp_retrans_to",
 )
-# What is read of each NIC, by its folders below /sys/class.
+# The files of each NIC that are read, by its folders below /sys/class.
 _READ = {
     "infiniband/*/ports/1/counters": ("port_xmit_data", "port_rcv_data", *_PORT_ERRORS),
     "infiniband/*/ports/1/hw_counters": _RESENT,
@@ -103,7 +103,7 @@ class Counters:
 
     @property
     def error_counts(self) -> dict[str, int]:
-        """The counters that stand still where the link is good."""
+        """The counters that do not change on a good link."""
         still = (*_PORT_ERRORS, *_NETDEV_ERRORS, *_RESENT)
         return {name: self.counts[name] for name in still if name in self.counts}
 
@@ -162,7 +162,7 @@ def _of_line(line: str) -> tuple[str, str, str, int] | None:
     return ("hca", hca, name, int(value)) if hca else ("net", net, name, int(value))
 
 
-# Most counters stand still: those of errors, and those of NICs that are not under test.
+# Most counters do not change: those of errors, and those of NICs that are not under test.
 _known_line = lru_cache(10_000)(_of_line)
 _LONGEST_KNOWN = 300
 
@@ -232,7 +232,7 @@ def _grown(node: str, nic: str, then: Mapping[str, int], now: Mapping[str, int])
 
 
 def _elsewhere(nic: str) -> str:
-    """What to do about a NIC without the counters that the kernel has for every port."""
+    """The remedy for a NIC without the counters that the kernel has for every port."""
     return (
         f"look into /sys/class/infiniband/{nic}/ports/1/counters; drivers that count elsewhere"
         " (EFA, irdma, bnxt_re: railgauge docs telemetry) are measured without 'traffic'"
@@ -281,8 +281,8 @@ def _share(one: Moved, payload_bytes: float, spec: Traffic, carriers: Sequence[s
 def _spread(one: Moved, spec: Traffic, spread: float, carriers: Sequence[str]) -> Judgement:
     mean = sum(one.nics[nic] for nic in carriers) / len(carriers)
     off = {nic: (one.nics[nic] - mean) / mean if mean else -1.0 for nic in carriers}
-    # The others carry what a slow NIC does not, so NICs far above the mean are named only if none
-    # is far below it.
+    # Other NICs carry the share of a slow one, so NICs far above the mean are named only if none is
+    # far below it.
     odd = [nic for nic in carriers if off[nic] < -spread] or [
         nic for nic in carriers if off[nic] > spread
     ]

@@ -1,1 +1,1 @@
-"""What a level demands of a cluster: pairs, cases, their order and their duration."""
+"""What a level measures of a cluster: pairs, cases, their order and their duration."""

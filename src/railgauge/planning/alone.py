@@ -1,7 +1,7 @@
 """Measurements that a node can make by itself, for a check without the cluster. Pure.
 
-They are those of a single node, and those of a path whose limits hold in loopback too: they are
-made between the node and itself, from each NIC to the same NIC.
+They are those of a single node, and those of a path whose limits hold in loopback too: these run
+from each NIC of the node to itself.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What is judged when a run ends, and what of it a platform file limits. Pure.
+"""The end-of-run checks, and those of them that a platform file limits. Pure.
 
 No test has these subjects: the controller reads kernel logs, error counters and samples of GPUs by
-itself. A section of the platform file that is missing is one subject, ``growth``; the limits of one
-that is there are one each, ``growth/port_errors`` and ``telemetry/clock``.
+itself. A missing section of the platform file is one subject, ``growth``; a section that is there
+has one for each limit, ``growth/port_errors`` and ``telemetry/clock``.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _of_telemetry(platform: Platform) -> Set[str]:
 
 
 def _unseen_samples(platform: Platform) -> Iterator[tuple[str, str]]:
-    """Of the ways in which a vendor's tool samples, one must show all that is limited."""
+    """One sampler of a vendor's tool must show all limited values."""
     if platform.gpus is None:
         yield TELEMETRY, "the platform declares no GPU"
         return
@@ -91,5 +91,5 @@ def _unseen_samples(platform: Platform) -> Iterator[tuple[str, str]]:
     asked = platform.telemetry
     for name in LIMITS if asked else ():
         if asked and not first_that_shows(asked.needs | needed_for(name), ways):
-            says = f"{asked.sampler.program} does not show it together with what is limited"
+            says = f"{asked.sampler.program} does not show it together with the limited values"
             yield f"{TELEMETRY}/{name}", says

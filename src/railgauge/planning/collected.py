@@ -1,7 +1,7 @@
-"""What the items of a run are about, from their tests and parameters. Pure.
+"""The subjects and places of a run's items, from their tests and parameters. Pure.
 
-An item is about one subject at one place. In a large run it holds others, which are its rows
-(``planning.held``); each row is about one pair, part and message size.
+An item is about one subject at one place. In a large run it has sub-items, its rows
+(``planning.sub_items``); each row is about one pair, part and message size.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.model import Case, Pairing
 from railgauge.core.terms import Rung, Scope
 from railgauge.core.units import format_size
-from railgauge.planning import demand, plan
-from railgauge.planning.held import PAIR, All, id_at
+from railgauge.planning import plan, required
 from railgauge.planning.marks import MEASURES
+from railgauge.planning.sub_items import PAIR, All, id_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ NO_SUBJECT = Subject("", "")
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What one item is about, from its parameters, and in which ways it asks for that.
+    """The subject and place of one item, from its parameters, and the ways in which it asks.
 
-    ``held`` are arguments of which the item holds all values; it has no pairing or size then. A row
-    of such an item has a ``row_id``. ``is_skipped``: a mark of its test has pytest skip it.
+    ``spans`` are arguments of which the item has all values; it has no pairing or size then. A row
+    of such an item has a ``row_id``. ``is_skipped``: a mark of its test makes pytest skip it.
     """
 
     subject: Subject
@@ -50,14 +50,14 @@ class About:
     nodes: tuple[str, ...] = ()
     pairing: str = ""
     size_bytes: int | None = None
-    held: tuple[All, ...] = ()
+    spans: tuple[All, ...] = ()
     row_id: str = ""
     is_skipped: bool = False
 
     @property
     def rows(self) -> int:
         """How many records the item has."""
-        return prod(len(each.values) for each in self.held)
+        return prod(len(each.values) for each in self.spans)
 
     @property
     def is_measured(self) -> bool:
@@ -65,28 +65,28 @@ class About:
 
 
 def each_row(item_id: str, about: About) -> Iterator[tuple[About, dict[str, Any]]]:
-    """What each row of an item is about, and the values of its arguments.
+    """The subject and place of each row of an item, and the values of its arguments.
 
-    An item that holds no others is its own row.
+    An item without sub-items is its own row.
     """
-    names = [each.argument for each in about.held]
-    for values in product(*(each.values for each in about.held)):
+    names = [each.argument for each in about.spans]
+    for values in product(*(each.values for each in about.spans)):
         chosen = dict(zip(names, values, strict=True))
         words = [shown(name, value) for name, value in chosen.items()]
-        yield _row(about, id_at(item_id, about.held, words), chosen), chosen
+        yield _row(about, id_at(item_id, about.spans, words), chosen), chosen
 
 
 def each_place(item_id: str, about: About) -> Iterator[tuple[str, About]]:
-    """The items at each pair of an item that holds those of a node; else the item itself."""
-    pairs = next((each for each in about.held if each.argument == PAIR), None)
+    """The items of the single pairs, for an item that has those of a node; else the item itself."""
+    pairs = next((each for each in about.spans if each.argument == PAIR), None)
     if pairs is None:
         yield item_id, about
         return
-    held = tuple(each for each in about.held if each is not pairs)
+    spans = tuple(each for each in about.spans if each is not pairs)
     for pair in pairs.values:
-        words = [str(pair) if each is pairs else str(each) for each in about.held]
-        own_id = id_at(item_id, about.held, words)
-        yield own_id, replace(about, nodes=plan.nodes_of(pair), held=held)
+        words = [str(pair) if each is pairs else str(each) for each in about.spans]
+        own_id = id_at(item_id, about.spans, words)
+        yield own_id, replace(about, nodes=plan.nodes_of(pair), spans=spans)
 
 
 def _row(about: About, row_id: str, chosen: Mapping[str, Any]) -> About:
@@ -94,9 +94,9 @@ def _row(about: About, row_id: str, chosen: Mapping[str, Any]) -> About:
     return replace(
         about,
         nodes=plan.nodes_of(pair) if pair else about.nodes,
-        pairing=demand.part_label(chosen) or about.pairing,
+        pairing=required.part_label(chosen) or about.pairing,
         size_bytes=chosen.get("size", about.size_bytes),
-        held=(),
+        spans=(),
         row_id=row_id,
     )
 
@@ -104,7 +104,7 @@ def _row(about: About, row_id: str, chosen: Mapping[str, Any]) -> About:
 def shown(name: str, value: object) -> str:
     """A value of an argument as the id of an item has it."""
     if name == "gpu" and not isinstance(value, All):
-        return demand.gpu_label(value)
+        return required.gpu_label(value)
     return format_size(value) if name == "size" and isinstance(value, int) else str(value)
 
 
@@ -116,7 +116,7 @@ class CaseFinder:
         self._pairings: dict[str, dict[str, Pairing | None]] = {}
 
     def case(self, about: About) -> Case:
-        """The case of an item that measures, and holds no others."""
+        """The case of an item that measures and has no sub-items."""
         measurement = self._platform.measurements[about.subject.name]
         pairing = self._paths(measurement.name).get(about.pairing)
         return plan.case_on(measurement, self._level, about.nodes, pairing)

@@ -1,4 +1,4 @@
-"""The command that reads the error counters of a node, as its platform's limits need it. Pure."""
+"""The command that reads the error counters of a node that its platform limits. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from railgauge.facts.counters import PROGRAMS, reading_argv
 from railgauge.planning.vendor import platform_stack
 from railgauge.stacks import Stack
 
-# Four tools of 20 s each, of which a node that does not answer waits for one.
+# Four tools of 20 s each; a node that does not answer waits for one of them.
 _TIME_LIMIT_S = 90.0
 
 
@@ -25,7 +25,7 @@ def reading(node: str, platform: Platform, cluster: Cluster) -> Command:
 
 
 def stack_of(platform: Platform) -> Stack | None:
-    """The stack whose tools are asked; ``None`` if no limit is about what they show."""
+    """The stack whose tools are run; ``None`` if no limit is about their counters."""
     groups = (GROUPS[name] for name in platform.growth or ())
     return platform_stack(platform) if any(group.of_nics is None for group in groups) else None
 

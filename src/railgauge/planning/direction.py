@@ -1,7 +1,7 @@
 """Choose which node of each pair sends. Pure.
 
-Most tests move their payload one way, from the first node of a pair to the second. Of its first
-two tests each node sends in one and receives in the other, likewise of its third and fourth, and so
+Most tests move their payload one way, from the first node of a pair to the second. Each node sends
+in one of its first two tests and receives in the other, likewise in its third and fourth, and so
 on; the last of an odd number of tests may go either way. This holds for any number of nodes and
 rounds, with byes, with leaves, and for a ring. Hence each node that has two tests sends and
 receives. With an even number of nodes it does so in the rounds 1 and 2, in 3 and 4, …, and within
@@ -45,7 +45,7 @@ def directed(rounds: Rounds) -> Rounds:
 
 
 def turned(pairs: Iterable[Pair], nodes: Collection[str]) -> tuple[Pair, ...]:
-    """Return a pair in its other direction for each of the nodes that only sends, or only receives.
+    """Return a pair in its other direction for each node that only sends, or only receives.
 
     It is the first pair of the node; that of two such nodes is returned once.
     """

@@ -1,8 +1,8 @@
-"""The facts of each expectation: which facts, for which parts, compared with what. Pure.
+"""The facts of each expectation, their parts, and the values that they are compared with. Pure.
 
-The tests of rung 0 name an expectation and a part of a node. Only this table maps them to facts,
-so that a level's demands can be computed without the tests. For example, ``gpu_memory`` of GPU 3
-is the fact ``gpus.3.memory_mib``, compared with the declared ``gpus.memory_mib``.
+The tests of rung 0 name an expectation and a part of a node. Only this table maps them to facts, so
+that the required checks of a level can be computed without the tests. For example, ``gpu_memory``
+of GPU 3 is the fact ``gpus.3.memory_mib``, compared with the declared ``gpus.memory_mib``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from railgauge.core.question import FactAt
 # An adapter is any declared NIC; a NIC here is one of the fabric, which carries the tests' payload.
 GPU, NIC, ADAPTER = "gpu", "nic", "adapter"
 
-# What must be declared for a node to have the facts that begin with these names.
+# The hardware that a node must have for the facts that begin with these names.
 GPUS, NICS, RDMA = "gpus", "nics", "rdma"
 _FACTS_OF = {
     **dict.fromkeys(("gpus", "gpu_driver", "gpu_software", "gpu_processes"), GPUS),
@@ -60,8 +60,8 @@ def _nic(
     *fields: str, declared: str = "", kind: str = "nics", absent: str = "", part: str = NIC
 ) -> FactPaths:
     paths = tuple(f"{kind}.{{{part}}}.{field}" for field in fields)
-    said = f"nics.{{{part}}}.{declared}" if declared else ""
-    return FactPaths(paths, (part,), said, absent=absent)
+    wanted = f"nics.{{{part}}}.{declared}" if declared else ""
+    return FactPaths(paths, (part,), wanted, absent=absent)
 
 
 def _adapter(field: str, declared: str = "", absent: str = "") -> FactPaths:

@@ -109,7 +109,7 @@ def by_rung(works: Iterable[Work]) -> dict[Rung, list[Work]]:
 
 
 MEANT_S = dict(zip(LEVELS, (30 * 60.0, 8 * 3600.0), strict=False))
-"""How long a run of the level is meant to take at most; a sign-off takes what it takes."""
+"""The intended duration of a run of the level; a sign-off has none."""
 
 
 def fitting_workers(works: Sequence[Work], most_s: float) -> int | None:
@@ -124,7 +124,7 @@ def fitting_workers(works: Sequence[Work], most_s: float) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A level with fewer rounds: how long it takes, one after the other and with most workers."""
+    """A level with fewer rounds: its duration one after the other and with the most workers."""
 
     rounds: int
     estimate_s: float
@@ -152,10 +152,10 @@ FOLLOW_UPS = 24
 
 
 def follow_up_s(platform: Platform, level: Level) -> float:
-    """Return the most seconds that the measurements added at the end of a run take.
+    """Return the most seconds of the measurements that are added at the end of a run.
 
-    They are made only if the measurements of the level leave suspects that these can tell apart.
-    A cluster of fewer than three nodes has no other partner.
+    They are made only if the measurements of the level leave suspects that these can distinguish. A
+    cluster of fewer than three nodes has no other partner.
     """
     if len(level.nodes) < 3:  # noqa: PLR2004
         return 0.0
@@ -167,14 +167,14 @@ def follow_up_s(platform: Platform, level: Level) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Halving:
-    """The most runs that are added where a step of the scaling ladder misses, and their time."""
+    """The most runs that are added if a step of the scaling ladder fails, and their time."""
 
     most: int
     estimate_s: float
 
 
 def halving(platform: Platform, level: Level) -> Halving | None:
-    """Return what is added to find what slows a step; ``None`` if the level makes no steps.
+    """Return the runs that are added to find what slows a step; ``None`` if the level has no steps.
 
     Each run is compared with the smallest step, which is made once more. A step of a variant is
     made again by itself.
@@ -191,7 +191,7 @@ def halving(platform: Platform, level: Level) -> Halving | None:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """How many of the declared nodes, pairs or rails are measured."""
+    """The number of the declared nodes, pairs or rails that are measured."""
 
     tested: int
     declared: int

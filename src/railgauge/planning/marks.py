@@ -1,8 +1,8 @@
-"""Read from the source of the tests what they ask for; no test is imported or collected.
+"""Read the subjects of tests from their source; no test is imported or collected.
 
 A test names its subject with a mark, ``@pytest.mark.measures("NAME")`` or
 ``@pytest.mark.expects("NAME")``. A mark with several names is that of a *family*: its subjects are
-judged alike, and the test has the one in hand as its argument ``measurement`` or ``expectation``.
+judged alike, and the test gets the current one as its argument ``measurement`` or ``expectation``.
 Only string literals are found here, and tuples of them that have a name at the top of the file
 (``*NAMES``); pytest finds others when it collects. A second mark names the hardware that a test
 needs, ``@pytest.mark.needs("gpus", "two nodes")``. It is at the test or, as ``pytestmark``, at the
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from railgauge.core.errors import BadInput
 from railgauge.core.question import FABRIC, FACT, RATIO, RESULTS, TRAFFIC, TRANSPORT
-from railgauge.planning.demand import GPU, LINK, RUN, SIZE
+from railgauge.planning.required import GPU, LINK, RUN, SIZE
 
 MEASURES, EXPECTS = KINDS = ("measures", "expects")
 NEEDS = "needs"
@@ -77,7 +77,7 @@ def _of_file(path: Path, shown: Path) -> tuple[MarkedTest, ...]:
         raise BadInput(f"cannot be read as Python: {error}", where=str(path)) from error
 
 
-@cache  # a run asks twice: before it opens, and when it lists what else could be measured
+@cache  # a run needs it twice: before it opens, and when it lists further possible measurements
 def _of_text(text: str, shown: Path) -> tuple[MarkedTest, ...]:
     return tuple(_in_tree(ast.parse(text), shown))
 

@@ -1,9 +1,9 @@
 """Compare the hardware that tests need with what a platform and a cluster declare. Pure.
 
 A measurement or expectation that a test asks for may be absent from the platform file. It is then
-not applicable because the declared hardware lacks what the test needs, or not applicable for the
-reason that the platform file gives. Otherwise it is possible here but not limited, and every report
-lists it by name.
+not applicable, because the declared hardware lacks a need of the test or for the reason that the
+platform file gives. Otherwise it is possible here but not limited, and every report lists it by
+name.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from railgauge.config.thresholds.site import NODE_LOGIN
 from railgauge.config.thresholds.storage import GROUP_STORAGE, NODE_GDS, NODE_STORAGE
 from railgauge.core.errors import BadInput
 from railgauge.planning import at_end
-from railgauge.planning.demand import SUBNET
 from railgauge.planning.expectations import GPUS, NICS, RDMA
 from railgauge.planning.marks import MEASURES, MarkedTest
 from railgauge.planning.plan import Level
+from railgauge.planning.required import SUBNET
 from railgauge.stacks import vendors
 
 
@@ -32,7 +32,7 @@ class Candidate:
     needs: tuple[str, ...] = ()
 
     def is_in(self, platform: Platform) -> bool:
-        """Whether the platform file has it. It is then demanded, even if a need is not met."""
+        """Whether the platform file has it. It is then required, even if a need is not met."""
         return self.name in (platform.measurements if self.kind == MEASURES else platform.expected)
 
 
@@ -83,16 +83,16 @@ def unmet(platform: Platform, level: Level, tests: Iterable[Candidate]) -> dict[
 
 def not_limited(platform: Platform, level: Level, tests: Sequence[Candidate]) -> tuple[str, ...]:
     """Return the subjects that could be tested here and that the platform file does not mention."""
-    told = platform.not_applicable.keys() | unmet(platform, level, tests)
+    explained = platform.not_applicable.keys() | unmet(platform, level, tests)
     absent = {test.name for test in _open(platform, level, tests)}
     at_the_end = at_end.possible(platform) if tests else frozenset()
-    return tuple(sorted((absent | at_the_end) - told))
+    return tuple(sorted((absent | at_the_end) - explained))
 
 
 def _open(platform: Platform, level: Level, tests: Iterable[Candidate]) -> Iterator[Candidate]:
     """Yield the subjects that the platform file does not have.
 
-    Those of the subnet's scan are left out if no node scans; ``demand`` and ``decision`` handle
+    Those of the subnet's scan are left out if no node scans; ``required`` and ``decision`` handle
     them.
     """
     apart = () if (level.whole or level).scanners else SUBNET
@@ -172,7 +172,7 @@ def no_scan(_: Platform, level: Level) -> str:
     if level.scanners:
         return ""
     if level.no_scan:
-        return f"the hostfile says why nobody scans the subnet: {level.no_scan}"
+        return f"the hostfile gives a reason for no scan of the subnet: {level.no_scan}"
     return "the hostfile names no node that scans the subnet, and no declared topology (fabric:)"
 
 

@@ -1,4 +1,4 @@
-"""Choose what is measured with what: node pairs in rounds, and GPU/NIC pairings.
+"""Choose the node pairs in rounds, and the GPU/NIC pairings.
 
 Within a round no node is used twice, so the pairs of a round may run at the same time: four nodes
 ``a b c d`` meet in the rounds ``a:d c:b``, ``b:a d:c`` and ``a:c b:d``.
@@ -20,8 +20,8 @@ _Two = tuple[str | None, str | None]
 
 _MANY = 2  # with one leaf all pairs are within it, and there is nothing to balance
 
-# How the direction of a pair is chosen. A run keeps the number of its scheme, because the direction
-# is part of what it measured: runs that keep none have the first.
+# The schemes that choose the direction of a pair. A run keeps the number of its scheme, because the
+# direction is part of its measurements; runs without a number have the first scheme.
 ALTERNATING, DIRECTED, BOTH_WAYS = SCHEMES = 1, 2, 3
 
 
@@ -58,7 +58,7 @@ def has_one_round(level: PairLevel, count: int | None = None) -> bool:
 
 
 def number_of_pairs(nodes: int, level: PairLevel, count: int | None = None) -> int:
-    """How many pairs the rounds of a level have, of which sign-off has too many to list."""
+    """Return the number of pairs of a level's rounds without listing them."""
     if count is None and level.scheme == "ring":
         return nodes if nodes > _MANY else nodes - 1
     odd = nodes % 2

@@ -1,9 +1,9 @@
-"""A part of a level: a shard, or what is about some nodes. Pure.
+"""A part of a level: a shard, or the part about some nodes. Pure.
 
 A part is a level with fewer places. It is computed from the level of the whole cluster, so that its
 items, pairs and directions are those of an undivided run.
 
-Shards: the leaves are put into B bins, and a block is what is within a bin or between two bins. B
+Shards: the leaves are put into B bins, and a block is the part within a bin or between two bins. B
 is the largest number whose B * (B + 1) / 2 blocks are no more than the shards. The shards within
 bins share no node and can run at the same time; so can those of disjoint pairs of bins. If there
 are more shards than blocks, a block is split by rounds. A node's own measurements belong to the
@@ -40,9 +40,9 @@ class LevelPart:
 
     ``nodes`` and ``groups`` are those of the whole cluster; a run keeps in ``cluster.json`` only
     the nodes in ``uses``, which it surveys, leases and measures. ``shard`` of ``of`` is the number
-    of a shard, from 1; 0 of 0 for a part that is none. ``only`` are the nodes that the run
-    qualifies, and ``partners`` those it measures them with. With ``each`` every node meets every
-    partner; else as many as the level gives it, first those that it gives it.
+    of a shard, from 1; 0 of 0 for a part that is no shard. ``only`` are the nodes that the run
+    qualifies, and ``partners`` those with which it measures them. With ``each`` every node meets
+    every partner; else as many as in the level, first those of the level.
     """
 
     nodes: tuple[str, ...]
@@ -85,7 +85,7 @@ def within(cluster: Cluster, names: Iterable[str]) -> Cluster:
 
 
 def of_level(part: LevelPart, whole: Level) -> Level:
-    """Return what the part measures of a level."""
+    """Return the part of a level."""
     return _nodes_of(part, whole) if part.only else _shard_of(part, whole)
 
 
@@ -94,7 +94,7 @@ def notes(part: LevelPart | None) -> tuple[str, ...]:
     if part is None:
         return ()
     if part.only:
-        return (f"NODES, {part.what}: this says nothing of the rest of the cluster",)
+        return (f"NODES, {part.what}: the rest of the cluster was not measured",)
     return (f"{part.what.upper()}: railgauge merge makes one run of all {part.of} shards",)
 
 
@@ -122,7 +122,7 @@ def named(text: str, cluster: Cluster, option: str) -> tuple[str, ...]:
 
 
 def _nodes_of(part: LevelPart, whole: Level) -> Level:
-    """What is about the nodes of ``only``, with partners alone."""
+    """The part about the nodes of ``only``, each with partners only."""
     only, used = set(part.only), {*part.only, *part.partners}
     groups = {g: m for g, m in whole.groups.items() if used.issuperset(m) and only.intersection(m)}
     rounds = _rounds_of(part, whole)
@@ -143,7 +143,7 @@ def _nodes_of(part: LevelPart, whole: Level) -> Level:
 
 
 def _rounds_of(part: LevelPart, whole: Level) -> Rounds:
-    """The pairs of the level among these nodes, and in rounds of their own those it lacks."""
+    """The pairs of the level among these nodes, and the missing ones in further rounds."""
     only, used = set(part.only), {*part.only, *part.partners}
     own = [
         tuple(p for p in turn if {*_ends(p)} <= used and only.intersection(_ends(p)))
@@ -167,7 +167,7 @@ def _sent_more(node: str, pairs: Iterable[Pair]) -> bool:
 
 
 def _turned(part: LevelPart, whole: Level, rounds: Rounds) -> tuple[Pair, ...]:
-    """The pairs of nodes that would only send or only receive, where the level has them do both."""
+    """The pairs of nodes that would only send or only receive, but do both in the level."""
     if whole.directions != BOTH_WAYS:
         return ()
     both = [n for n in part.only if whole.turned or _partners_of(n, whole) > 1]
@@ -179,7 +179,7 @@ def _ends(pair: Pair) -> tuple[str, str]:
 
 
 def _partners_of(node: str, whole: Level) -> int:
-    """How many partners the level gives a node; at least one."""
+    """The number of partners of a node in the level; at least one."""
     return max(1, sum(node in _ends(pair) for pair in whole.pairs))
 
 
@@ -273,7 +273,7 @@ def _bins(level: Level, shards: int) -> list[list[str]]:
 
 
 def _units(level: Level) -> list[tuple[str, ...]]:
-    """What a bin takes whole: the leaves, and each node outside of them."""
+    """The units that a bin takes whole: the leaves, and each node outside of them."""
     inside = {node for leaf in level.leaves.values() for node in leaf}
     return [*level.leaves.values(), *((node,) for node in level.nodes if node not in inside)]
 

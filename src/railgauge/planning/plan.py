@@ -33,19 +33,19 @@ from railgauge.tools.declared import misdeclared
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How much to measure: the level's name, the rounds of node pairs, and the groups of nodes.
+    """The extent of a level: its name, the rounds of node pairs, and the groups of nodes.
 
     ``leaves`` are the groups over which the rounds are balanced; empty if none are declared.
     ``directions`` is the scheme that decided which node of a pair sends (see ``pairing.rounds``);
-    ``turned`` are pairs whose one-way tests are made in the other direction as well.
-    ``scanners`` holds the node that scans the subnet. It is empty if the hostfile names none;
-    ``no_scan`` is then the reason that the hostfile gives. ``lacks_scan`` is true if the level
-    requires a scan and the hostfile gives neither a node nor a reason. ``sample`` holds the nodes
-    that are measured by themselves and in pairs; empty if these are all (``planning.sample``).
-    ``steps`` are the groups of a scaling ladder, which are compared with ``smallest``; ``victims``
-    are those in which two nodes are measured while the others load the fabric.
-    ``part`` names the part of the level ``whole`` that this is, in words; empty for a whole one.
-    ``nodes`` are then those whose facts it asks for, ``alone`` those it measures by themselves.
+    ``turned`` are pairs whose one-way tests are made in the other direction as well. ``scanners``
+    holds the node that scans the subnet. It is empty if the hostfile names none; ``no_scan`` is
+    then the reason that the hostfile gives. ``lacks_scan`` is true if the level requires a scan and
+    the hostfile gives neither a node nor a reason. ``sample`` holds the nodes that are measured by
+    themselves and in pairs; empty if these are all (``planning.sample``). ``steps`` are the groups
+    of a scaling ladder, which are compared with ``smallest``; ``victims`` are those in which two
+    nodes are measured while the others load the fabric. ``part`` is the name of this part of the
+    level ``whole``; empty for a whole level. ``nodes`` are then those whose facts it needs,
+    ``alone`` those that it measures by themselves.
     """
 
     name: str
@@ -105,7 +105,7 @@ Place = Pair | Group | str
 ALL = "all"
 
 MOST_PAIRS = 1_000_000
-"""All pairs of 1,414 nodes: a plan of them takes seconds, and a run weeks."""
+"""All pairs of 1,414 nodes: their plan takes seconds, and their run weeks."""
 
 
 def complaints(platform: Platform) -> Iterator[str]:
@@ -293,11 +293,11 @@ def measured_with(case: Case, platform: Platform, level_name: str) -> tuple[Case
 
 
 def turns(wanted: Level, over: Sequence[Pairing | None]) -> Callable[[Place, Pairing | None], int]:
-    """Return the function that tells in which turn a place is measured over a pairing of ``over``.
+    """Return the function from a place and a pairing of ``over`` to the turn of its measurement.
 
-    In a turn each round of pairs uses another pairing, the next one than the round before. So no
-    node has all measurements of one partner, or of one NIC, at the end: a node that slows down
-    during the run cannot be mistaken for a faulty path or NIC. Other places have one turn.
+    In a turn each round of pairs uses the pairing after that of the round before. So no node has
+    all measurements of one partner, or of one NIC, at the end: a node that slows down during the
+    run cannot be mistaken for a faulty path or NIC. Other places have one turn.
     """
     every = enumerate(wanted.every_round)
     round_of = {pair: number for number, pairs in every for pair in pairs}
@@ -347,7 +347,7 @@ def commands(case: Case, platform: Platform, cluster: Cluster, port: int) -> tup
 def _container(case: Case, platform: Platform, cluster: Cluster) -> Container | None:
     """Return the container of a case, with the devices that it needs. Raises ``BadInput``.
 
-    A launcher inside a container reaches the other nodes through the suite alone: by ssh it would
+    A launcher inside a container reaches the other nodes only through the suite: by ssh it would
     start its daemons outside of their containers.
     """
     tool_name = platform.measurements[case.measurement].tool

@@ -16,7 +16,7 @@ from railgauge.tools.options import program
 # Tools that a launcher starts -> their program; empty if it is the measurement's command.
 _LAUNCHED = {"mpi-bench": "mpi-bench", "train-bench": "train-bench", "ccl-tests": ""}
 _FEW = 3  # nodes, which make a pair and a group
-_PORT = 18515  # any is good for a command that is only planned
+_PORT = 18515  # any value will do for a command that is only planned
 
 
 def programs(platform: Platform, cluster: Cluster) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
-"""What ``--rounds`` leaves out of a level. Pure.
+"""The pairs that ``--rounds`` leaves out of a level. Pure.
 
-A level is what the platform file asks for. A run with fewer rounds is no run of that level: what it
-left out did not run. ``--level signoff --rounds 1`` of six nodes makes 3 of 15 pairs.
+The platform file defines a level. A run with fewer rounds is no run of that level: the pairs that
+it leaves out did not run. ``--level signoff --rounds 1`` of six nodes measures 3 of 15 pairs.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _TWO = 2
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """How many of the pairs that a level asks for are measured with ``--rounds``.
+    """The number of a level's pairs that are measured with ``--rounds``.
 
     ``what`` is counted: pairs, or the directions of the only pair.
     """
@@ -37,7 +37,7 @@ class Reduction:
 def of(
     platform: Platform, cluster: Cluster, name: str, rounds: int | None, directions: int
 ) -> Reduction | None:
-    """Return what ``--rounds`` leaves out of the level ``name``; ``None`` if it is nothing."""
+    """Return the reduction of the level ``name`` by ``--rounds``; ``None`` if there is none."""
     between = [m for m in platform.measurements.values() if m.made_at(name) and _is_of_pairs(m)]
     if rounds is None or not between:
         return None
@@ -58,7 +58,7 @@ def _is_of_pairs(measurement: Measurement) -> bool:
 
 
 def _sampled(platform: Platform, cluster: Cluster, name: str) -> int:
-    """How many nodes the level measures in pairs."""
+    """The number of nodes that the level measures in pairs."""
     if name != sample.SMOKE:
         return len(cluster.nodes)
     return len(sample.level(platform, cluster, name).measured)

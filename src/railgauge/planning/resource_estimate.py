@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from railgauge.planning.held import MOST_ITEMS
+from railgauge.planning.sub_items import MOST_ITEMS
 
 
 @dataclass(frozen=True, slots=True)
 class _Rate:
-    """What an item costs: in the process that judges and reports, and in a worker that collects."""
+    """The cost of an item in the process that judges and reports, and in a worker that collects."""
 
     item_kib: float
     collected_kib: float
@@ -39,7 +39,7 @@ MOST_JUDGED = 10_000_000
 class ResourceEstimate:
     """Memory in MiB and processor time in seconds; ``…_worker_…`` for each worker of ``-n``.
 
-    ``basis`` says how it was computed.
+    ``basis`` describes the computation.
     """
 
     memory_mib: float

@@ -1,4 +1,4 @@
-"""What of a run needs root on the nodes, and how it gets it."""
+"""The parts of a run that need root on the nodes, and the way in which they get it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _KERNEL_LOG = "/dev/kmsg (the kernel's log, where kernel.dmesg_restrict is 1)"
 
 
 def needing_root(platform: Platform, works: Iterable[Work]) -> Iterator[str]:
-    """Yield what needs root, with the reason: the probe, tools that run, preparations."""
+    """Yield each part that needs root, with the reason: the probe, tools that run, preparations."""
     yield _PROBE
     if {"nvme_health", "nvme_wear"} & platform.expected.keys():
         yield _SMART
@@ -34,7 +34,7 @@ def needing_root(platform: Platform, works: Iterable[Work]) -> Iterator[str]:
 
 
 def way_to_root(cluster: Cluster) -> str:
-    """Return how commands become root; empty if neither ``become`` nor ``ssh: {user}`` says so."""
+    """Return how commands become root; empty without ``become`` and ``ssh: {user}``."""
     for node in cluster.nodes:
         if node.become:
             return f"by {shlex.join(node.become)}"

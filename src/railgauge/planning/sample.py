@@ -1,9 +1,9 @@
-"""Fewer nodes, where a smoke run of all of them would take too long. Pure.
+"""A sample of the nodes for a smoke run of which all would take too long. Pure.
 
-A smoke run answers within half an hour whether a cluster works, at any size. Above ``WHOLE`` nodes
-it measures as many by themselves and in pairs as that time allows, spread evenly over the hostfile:
-of 64 H200 nodes ``gpu01``, ``gpu22`` and ``gpu43``. The survey and rung 0 are of every node, and so
-is the collective over all. ``--rounds`` asks for every node, and so do the other levels.
+A smoke run shows within half an hour whether a cluster works, at any size. Above ``WHOLE`` nodes it
+measures as many by themselves and in pairs as that time allows, spread evenly over the hostfile: of
+64 H200 nodes ``gpu01``, ``gpu22`` and ``gpu43``. The survey, rung 0 and the collective over all
+nodes cover every node. ``--rounds`` and the other levels measure every node.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from railgauge.planning.plan import Level
 SMOKE = LEVELS[0]
 
 WHOLE = 4
-"""Up to so many nodes all are measured, however long it takes."""
+"""Up to this number of nodes all are measured, however long it takes."""
 
 
 def level(
@@ -51,7 +51,7 @@ def _largest(platform: Platform, cluster: Cluster, whole: Level) -> Level:
         nodes = spread(whole.nodes, size)
         return plan.level(platform, cluster, whole.name, None, whole.directions, sample=nodes)
 
-    # An odd number takes one more round, which is worth it for three: each has two partners.
+    # An odd number takes one more round, which pays only for three: each has two partners.
     sizes = [2, 3, *range(4, len(whole.nodes), 2)]
     fitting = bisect_right(sizes, False, key=lambda size: not _fits(platform, of(size)))
     return of(sizes[max(fitting - 1, 0)])

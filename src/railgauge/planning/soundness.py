@@ -1,7 +1,7 @@
-"""Find limits, expectations and measurements of a platform file that no test asks for. Pure.
+"""Find limits, expectations and measurements of a platform file that no test uses. Pure.
 
 Such a limit looks like a check, but nothing is compared with it. It is an error, like a test
-without a limit. So is a preparation that would run a node's output as shell code.
+without a limit. A preparation that would run a node's output as shell code is one too.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from railgauge.config.thresholds import Measurement, Platform, limits_in_use
 from railgauge.core.question import FACT
 from railgauge.planning import at_end, needs, scaling
-from railgauge.planning.demand import ways
 from railgauge.planning.expectations import asked, hardware_of, parts
 from railgauge.planning.marks import EXPECTS, MEASURES, MarkedTest
+from railgauge.planning.required import ways
 
 Asks = Mapping[str, Set[str]]
 """Subject -> the ways in which some test asks for it."""
@@ -49,7 +49,7 @@ def dangling(platform: Platform) -> Iterator[str]:
 def spliced(platform: Platform) -> Iterator[str]:
     """Yield a message for each preparation whose former value would become part of shell code.
 
-    The value was printed by a node, and kept in a folder that somebody may have changed.
+    The value was printed by a node, and stored in a folder that anybody may have changed.
     """
     for step in platform.preparations:
         if any("{before}" in word and len(word.split()) > 1 for word in step.undo):
@@ -100,7 +100,8 @@ def unasked(platform: Platform, asks: Asks) -> Iterator[str]:
 def undeclared(platform: Platform, tests: Iterable[MarkedTest]) -> Iterator[str]:
     """Yield a message for each entry that asks for hardware that the platform does not declare.
 
-    The hardware is what the tests of the entry need, and for an expectation what has its facts.
+    The hardware is the needs of the entry's tests, and for an expectation also the parts with its
+    facts.
     """
     absent = needs.undeclared(platform)
     found = {(one.kind, one.name): one.needs for one in needs.candidates(tests)}

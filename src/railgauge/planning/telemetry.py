@@ -8,7 +8,7 @@ from railgauge.core.programs import located
 from railgauge.stacks.sampling import last_of_each, sampling_argv
 
 # A server gets ready within one time limit and the client ends within another; the rest is for
-# other ports, and for stopping what hangs.
+# retries on other ports, and for stopping hung commands.
 _LIMITS, _SPARE_S = 2, 300.0
 
 
@@ -24,7 +24,7 @@ def samplers(case: Case, platform: Platform, cluster: Cluster) -> tuple[Command,
 
 
 def last_samples(text: str, platform: Platform) -> int:
-    """The character of a sampler's output at which the last sample of each GPU begins."""
+    """The place in a sampler's output at which the last sample of each GPU begins."""
     if platform.telemetry is None or platform.gpus is None:
         return 0
     return last_of_each(text, platform.telemetry.sampler, platform.gpus.count)

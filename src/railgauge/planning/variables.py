@@ -1,7 +1,7 @@
 """The environment of a measurement, with the names that devices have on its nodes.
 
-Some variables are lists of the devices that a library may use. Where nodes have other names for
-their devices, all nodes get the names of all: a node uses those that it has. That holds unless a
+Some variables are lists of the devices that a library may use. If nodes have other names for their
+devices, all nodes get the names of all, and each uses those that it has. This is impossible if a
 name in the list is that of another NIC on one of the nodes.
 """
 
@@ -20,7 +20,7 @@ from railgauge.core.terms import Rung
 # NCCL, RCCL and MCCL: ``=`` asks for whole names in place of prefixes, ``^`` excludes them.
 _IS_LIST = re.compile(r"[A-Z0-9_]+_(?:IB_HCA|SOCKET_IFNAME)")
 _LIST = re.compile(r"(\^?=?)(.*)", re.DOTALL)
-_MOST_TOLD = 3
+_MOST_SHOWN = 3
 
 
 def environment(
@@ -47,7 +47,7 @@ def differs(
 ) -> bool:
     """Whether a variable has another value on nodes than each of ``values``, as the nodes need it.
 
-    A variable for which no value is made of the platform file's is the site's to set.
+    A variable that has no value from the platform file is set by the site.
     """
     needed = [value_on(name, value, nodes, platform) for value in values]
     if None in needed:
@@ -102,7 +102,7 @@ class DeviceList:
 
 
 def _strays(every: DeviceList, own: DeviceList, node: str, platform: Platform) -> bool:
-    """Whether the list of all nodes names a NIC of this one that its own list does not name."""
+    """Whether the list of all nodes names a NIC of this node that its own list does not name."""
     there = (platform.devices.on(node, nic.name) for nic in platform.nics)
     return any(every.names(name) and not own.names(name) for name in there)
 
@@ -113,7 +113,7 @@ def _no_value(name: str, value: str, platform: Platform, cluster: Cluster) -> Ba
         by_text.setdefault(platform.devices.text_on(node.name, value), []).append(node.name)
     some = [f"{text} on {folded(nodes)}" for text, nodes in by_text.items()]
     return BadInput(
-        f"{name} would be {listed(some, _MOST_TOLD)}, and a launcher sets it once for all",
+        f"{name} would be {listed(some, _MOST_SHOWN)}, and a launcher sets it once for all",
         remedy=f"give {name} under environment a value that holds on every node, or give the "
         "devices the same names on all nodes",
     )

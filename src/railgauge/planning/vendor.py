@@ -1,4 +1,4 @@
-"""The GPU vendor of a platform. Apart from the plan, which imports every tool. Pure."""
+"""The GPU vendor of a platform. Pure; separate from ``plan``, which imports every tool."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""What may be measured next; the engine asks that. A unit may start when
+"""The units that the engine may measure next. A unit may start when
 
 - all units on the lower rungs of its nodes have been judged; if it has no nodes, all of the run;
 - none of its nodes, and no storage that nodes share, is in another unit. If they will be free
   within half a unit, they are kept for it, so that rounds of disjoint pairs stay together and no
   node waits long for a late partner.
 
-A deadlock is not possible: what was started waits for nothing that was not.
+A deadlock is impossible: a started unit never waits for one that has not started.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
-# How many units are searched for those that can start: many times what runs at once, so that it
-# covers a round or two; the search costs about 1 us per unit.
+# The number of units that are searched for one that can start: many times the number that run at
+# once, to cover a round or two; the search costs about 1 us per unit.
 _WINDOW = 128
 # How often to check whether a node has waited long enough for its partner.
 LOOK_S = 0.2
@@ -132,7 +132,7 @@ class WorkQueue:
         return (*unit.nodes, *self._shared.get(unit.kind, ()))
 
     def following(self) -> Unit | None:
-        """The first unit that has not started; a later one may be able to start before it."""
+        """The first unit that has not started; a later one may start before it."""
         return next(iter(self._waiting.values()), None)
 
     def measured(self, unit: Unit) -> None:
@@ -170,7 +170,7 @@ class WorkQueue:
     def _left(self, unit: Unit, lasted_s: float) -> float:
         """How long a unit will last, counted in units of its kind.
 
-        One that is late will be later: nobody may wait for a node that hangs.
+        A unit that is late counts as later still: no unit may wait for a node that hangs.
         """
         typical_s = self._typical_s.get(unit.kind, 0.0)
         if not typical_s:

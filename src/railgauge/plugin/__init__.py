@@ -28,7 +28,6 @@ from railgauge.plugin import (
     asked_items,
     foreign,
     gating,
-    held_items,
     holding,
     items,
     listing,
@@ -41,6 +40,7 @@ from railgauge.plugin import (
     reporters,
     session,
     signals,
+    sub_items,
     workers,
 )
 from railgauge.plugin.complaints import refuse_complaints
@@ -276,7 +276,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 def pytest_report_collectionfinish(
     config: pytest.Config, items: Sequence[pytest.Item]
 ) -> list[str]:
-    line = held_items.collected_line(items) if SETTINGS in config.stash else ""
+    line = sub_items.collected_line(items) if SETTINGS in config.stash else ""
     return [line] if line else []
 
 
@@ -286,7 +286,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         item.stash.setdefault(DRAFT, Draft())
     result = yield
     if ABOUT in item.stash:
-        held_items.forget(item)
+        sub_items.forget(item)
     return result
 
 
@@ -305,15 +305,15 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, None, None]:
 
 
 def _is_single(item: pytest.Item) -> bool:
-    """Whether an item is of the ladder and holds no others; held items pass gates themselves."""
-    return ABOUT in item.stash and not held_items.holds(item)
+    """Whether an item is of the ladder and has no sub-items, which pass gates themselves."""
+    return ABOUT in item.stash and not sub_items.has_any(item)
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    if not held_items.holds(pyfuncitem):
+    if not sub_items.has_any(pyfuncitem):
         return None
-    held_items.call(pyfuncitem)
+    sub_items.call(pyfuncitem)
     return True
 
 
@@ -331,8 +331,8 @@ def pytest_runtest_makereport(
 
 
 def _observe(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    if held_items.holds(item):
-        held_items.observe(item, call, report)
+    if sub_items.has_any(item):
+        sub_items.observe(item, call, report)
         return
     recording.observe(item, call, report, item.config.stash[SERVICES].store)
 

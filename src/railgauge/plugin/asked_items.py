@@ -15,7 +15,7 @@ import pytest
 from railgauge.core.model import Pair
 from railgauge.core.terms import Rung
 from railgauge.planning.collected import NO_SUBJECT, About, Subject
-from railgauge.planning.held import PAIR, All
+from railgauge.planning.sub_items import PAIR, All
 from railgauge.plugin.items import ABOUT
 from railgauge.run.ladder import Items
 from railgauge.run.store import Store, put_whole
@@ -29,18 +29,18 @@ def of(items: Sequence[pytest.Item]) -> Items:
 
 
 def by_node(items: Sequence[pytest.Item]) -> list[pytest.Item]:
-    """Return the items so that those of the same node follow each other, if some hold others.
+    """Return the items so that those of the same node follow each other, if some have sub-items.
 
     So the results of a node, once read, are still in memory for its next item.
     """
     about = [_about(item) for item in items]
-    if not any(one.held for one in about):
+    if not any(one.spans for one in about):
         return [*items]
     first: dict[object, int] = {}
 
     def place(at: int) -> int:
         one = about[at]
-        where = one.nodes or tuple(each.of for each in one.held)
+        where = one.nodes or tuple(each.of for each in one.spans)
         return first.setdefault((one.subject, where), at) if one.is_measured else at
 
     return [items[at] for at in sorted(range(len(items)), key=place)]
@@ -78,10 +78,10 @@ def _read(tests: Sequence[Mapping[str, Any]], rows: Sequence[Sequence[Any]]) -> 
 
 
 def _of_test(about: About) -> dict[str, Any]:
-    held = [[each.argument, list(map(_plain, each.values)), each.of] for each in about.held]
+    spans = [[each.argument, list(map(_plain, each.values)), each.of] for each in about.spans]
     subject = [about.subject.kind, about.subject.name]
     plain = {"subject": subject, "ways": about.ways, "rung": about.rung, "title": about.title}
-    return {**plain, "held": held, "is_skipped": about.is_skipped}
+    return {**plain, "spans": spans, "is_skipped": about.is_skipped}
 
 
 def _test(plain: Mapping[str, Any]) -> About:
@@ -90,7 +90,7 @@ def _test(plain: Mapping[str, Any]) -> About:
         ways=tuple(plain["ways"]),
         rung=Rung(plain["rung"]),
         title=plain["title"],
-        held=tuple(_all(*each) for each in plain["held"]),
+        spans=tuple(_all(*each) for each in plain["spans"]),
         is_skipped=plain["is_skipped"],
     )
 

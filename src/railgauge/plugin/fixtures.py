@@ -22,8 +22,8 @@ from railgauge.core.question import (
     Question,
 )
 from railgauge.planning import plan, scaling
-from railgauge.planning.demand import fact_question
 from railgauge.planning.plan import Place
+from railgauge.planning.required import fact_question
 from railgauge.plugin.asking import MeasuredCase, judge, measured
 from railgauge.plugin.items import ABOUT
 from railgauge.plugin.opening import SETTINGS

@@ -26,10 +26,10 @@ import pytest
 
 from railgauge.config.thresholds import Platform
 from railgauge.core.terms import Rung
-from railgauge.planning import demand, expectations, held, plan
+from railgauge.planning import expectations, plan, required, sub_items
 from railgauge.planning.collected import About, Subject, shown
-from railgauge.planning.held import All
 from railgauge.planning.marks import MEMBER, NEEDS, ways_of, wrong_family
+from railgauge.planning.sub_items import All
 from railgauge.run.settings import RunSettings
 from railgauge.subnet.declared import declared_switches
 
@@ -75,7 +75,7 @@ def _applies(
 ) -> bool:
     if subject.name in settings.not_applicable or subject.name in settings.not_limited:
         return False
-    if settings.level.lacks_scan and subject.name in demand.SUBNET:
+    if settings.level.lacks_scan and subject.name in required.SUBNET:
         return False  # the level still requires it, so it is reported as not run
     platform = settings.platform
     known = platform.measurements if subject.kind == "measures" else platform.expected
@@ -87,7 +87,7 @@ def _applies(
         return False
     if subject.kind == "expects":
         return True
-    wanted = demand.ways(platform.measurements[subject.name], settings.level.name)
+    wanted = required.ways(platform.measurements[subject.name], settings.level.name)
     return all(way in wanted for way in ways_of(arguments))
 
 
@@ -120,10 +120,10 @@ def rows_of(settings: RunSettings, metafunc: pytest.Metafunc) -> TestRows | None
 def _rows(
     settings: RunSettings, metafunc: pytest.Metafunc, names: Sequence[str], subject: Subject
 ) -> list[tuple[Any, ...]]:
-    kept = _held(settings, metafunc)
-    choices = [_parameters(settings, subject, name, is_held=name in kept) for name in names]
+    kept = _spanned(settings, metafunc)
+    choices = [_parameters(settings, subject, name, is_spanned=name in kept) for name in names]
     rows: list[tuple[Any, ...]] = list(product(*choices))
-    if {"pair", "pairing"} <= set(names) and held.PAIR not in kept:
+    if {"pair", "pairing"} <= set(names) and sub_items.PAIR not in kept:
         pair, pairing = names.index("pair"), names.index("pairing")
         measurement = settings.platform.measurements[subject.name]
         over = plan.paths(settings.platform, measurement, settings.level.name)
@@ -155,14 +155,18 @@ class LadderRows:
         return shown(argname, val) if self._is_naming else None
 
 
-def _held(settings: RunSettings, metafunc: pytest.Metafunc) -> Collection[str]:
-    """The arguments of a test of which one item holds all values.
+def _spanned(settings: RunSettings, metafunc: pytest.Metafunc) -> Collection[str]:
+    """The arguments of a test of which one item has all values.
 
     pytest sets up a fixture once for each item, so no fixture may ask for such an argument.
     """
-    if not settings.holds_items or _fixtures_ask_for(held.PARTS, metafunc):
+    if not settings.has_sub_items or _fixtures_ask_for(sub_items.PARTS, metafunc):
         return ()
-    return held.PARTS if _fixtures_ask_for([held.PAIR], metafunc) else (held.PAIR, *held.PARTS)
+    return (
+        sub_items.PARTS
+        if _fixtures_ask_for([sub_items.PAIR], metafunc)
+        else (sub_items.PAIR, *sub_items.PARTS)
+    )
 
 
 # The arguments over which a test may be parametrized, in the order of the ids. Pairs are ordered by
@@ -180,13 +184,13 @@ _MEASURED = frozenset({"pair", "group", "node", "switch", "pairing", "size"})
 
 
 def _parameters(
-    settings: RunSettings, subject: Subject, argument: str, *, is_held: bool
+    settings: RunSettings, subject: Subject, argument: str, *, is_spanned: bool
 ) -> Sequence[object]:
-    """The values of an argument, which may be values that hold several each."""
+    """The values of an argument, which may be values that stand for several each."""
     values = _choices(settings, subject, argument)
-    if not is_held:
+    if not is_spanned:
         return values
-    if argument != held.PAIR:
+    if argument != sub_items.PAIR:
         return [All(argument, tuple(values))]
     of = defaultdict[str, list[object]](list)
     for pair in values:
@@ -205,7 +209,7 @@ def _choices(settings: RunSettings, subject: Subject, argument: str) -> Sequence
     if argument == "node":
         return settings.level.nodes
     if argument == "link":
-        return demand.links(platform)
+        return required.links(platform)
     return expectations.choices_of(platform, argument)
 
 
@@ -304,9 +308,9 @@ def _about(test: _Test, params: Mapping[str, Any]) -> About:
         rung=test.rung,
         title=test.title,
         nodes=_nodes(values),
-        pairing=demand.part_label(values),
+        pairing=required.part_label(values),
         size_bytes=values.get("size"),
-        held=kept,
+        spans=kept,
         is_skipped=test.is_skipped,
     )
 

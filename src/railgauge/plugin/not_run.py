@@ -8,7 +8,7 @@ import pytest
 
 from railgauge.core.model import Outcome
 from railgauge.judging.record import ItemRecord
-from railgauge.planning.demand import DemandInputs, count
+from railgauge.planning.required import LevelScope, count
 from railgauge.plugin import recording
 from railgauge.plugin.reporters import tell
 from railgauge.run import judgement_lines
@@ -18,10 +18,11 @@ from railgauge.run.settings import RunSettings
 
 def warn(config: pytest.Config, settings: RunSettings, collected: int) -> None:
     """Warn at the start that the run cannot be accepted, if it collected too few items."""
-    wanted = count(DemandInputs(settings.platform, settings.declared, settings.level))
+    wanted = count(LevelScope(settings.platform, settings.declared, settings.level))
     if collected < wanted:
-        line = f"level {settings.level.name} demands {wanted:,} items, {collected:,} were collected"
-        tell(config, f"{line}: the rest will not run, and the run is incomplete")
+        few = f"requires {wanted:,} items, {collected:,} were collected"
+        rest = "the rest will not run, and the run is incomplete"
+        tell(config, f"level {settings.level.name} {few}: {rest}")
 
 
 def report_judged(config: pytest.Config, run: RunServices, items: Iterable[ItemRecord]) -> None:

@@ -10,7 +10,7 @@ from railgauge.acceptance.request import LAB_SEED, LEVEL, operator_name
 from railgauge.config.thresholds import LEVELS
 from railgauge.core import arguments
 from railgauge.core.units import format_size
-from railgauge.planning.held import MOST_ITEMS
+from railgauge.planning.sub_items import MOST_ITEMS
 from railgauge.run import disk_quota
 
 

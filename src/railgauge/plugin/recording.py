@@ -59,7 +59,7 @@ class Draft:
 
 
 DRAFT = pytest.StashKey[Draft]()
-ROWS = "rows"  # of the last report of an item that holds others: their records
+ROWS = "rows"  # of the last report of an item with sub-items: their records
 
 
 def note(item: pytest.Item, judgement: Judgement, store: Store) -> None:

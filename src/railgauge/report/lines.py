@@ -18,7 +18,7 @@ from railgauge.core.model import GOOD, Judgement, Outcome
 from railgauge.core.naming import place
 from railgauge.core.units import format_size
 from railgauge.judging.record import ItemRecord, worst
-from railgauge.planning.held import MOST_ITEMS, place_id
+from railgauge.planning.sub_items import MOST_ITEMS, place_id
 from railgauge.report.plots.plot import worst_judged
 from railgauge.verdict.deviations import DeviationEffect
 
@@ -31,7 +31,7 @@ _MOST_NAMED = 20
 class ReportLines:
     """The lines of a report, and how many items each of them sums.
 
-    ``line_of`` gives the line of an item, by its id; for an item of pytest that holds others, it
+    ``line_of`` gives the line of an item, by its id; for an item of pytest with sub-items, it
     is the first of their lines.
 
     ``bad`` are the items of each line that did not pass. It and ``numbers`` are empty if each item
@@ -57,9 +57,9 @@ class ReportLines:
         return {line: one for line, one in found if covered.keys() >= set(self.bad.get(line, ()))}
 
 
-def of_run(records: Mapping[str, ItemRecord], *, holds_items: bool) -> ReportLines:
+def of_run(records: Mapping[str, ItemRecord], *, has_sub_items: bool) -> ReportLines:
     """Return the lines of a run, one for each item if there are not too many of them."""
-    by_place = holds_items or len(records) > MOST_ITEMS
+    by_place = has_sub_items or len(records) > MOST_ITEMS
     return of_places(records) if by_place else of_items(records)
 
 

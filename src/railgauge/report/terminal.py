@@ -180,7 +180,7 @@ def _not_run(
     if not counts.not_run:
         return
     out.write_line(
-        f"not run: {counts.not_run} of {counts.planned} items that level {verdict.level} demands;"
+        f"not run: {counts.not_run} of {counts.planned} items that level {verdict.level} requires;"
         f" {counts.ran} ran",
         yellow=True,
         bold=True,

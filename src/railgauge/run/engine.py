@@ -263,7 +263,7 @@ class LadderEngine:
             yield from self._judge.records(unit, decided)
 
     def _note(self, unit: Unit, decided: Decided, records: Iterable[JudgedRow]) -> None:
-        """Report the items of a unit to the gates, and stop the run if one demands it."""
+        """Report the items of a unit to the gates, and stop the run if one requires it."""
         if not self._is_over and (why := self._judge.corruption(unit, decided)):
             self._stop(f"the run was stopped: {why}")
         for row, record in records:

@@ -1,8 +1,8 @@
 """The ladder of a run: the questions of its items, as the units that the engine measures.
 
-The items are those that pytest has collected. Their questions follow from the demands of the level
-(``planning.demand``), so that no test has to run first. Only the units are kept: the rows of a unit
-are made when it is judged, because a sign-off may have a million rows.
+The items are those that pytest has collected. Their questions follow from the required checks of
+the level (``planning.required``), so that no test has to run first. Only the units are kept: the
+rows of a unit are made when it is judged, because a sign-off may have a million rows.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from railgauge.core.model import Case, Outcome, Pairing
 from railgauge.core.question import READ, Question
 from railgauge.core.terms import Rung
 from railgauge.judging.record import ItemRecord
-from railgauge.planning import demand, plan
+from railgauge.planning import plan, required
 from railgauge.planning.collected import About, CaseFinder, each_place, each_row
-from railgauge.planning.demand import DemandInputs, ItemKey
-from railgauge.planning.held import PAIRING
+from railgauge.planning.required import ItemKey, LevelScope
+from railgauge.planning.sub_items import PAIRING
 from railgauge.planning.work_queue import Unit
 
 _PAIR = 2
@@ -67,7 +67,7 @@ class _Rounds:
     turn: Callable[[tuple[str, ...], Pairing | None], int]
 
     @classmethod
-    def of(cls, scope: DemandInputs, measurement: Measurement, number: int) -> _Rounds:
+    def of(cls, scope: LevelScope, measurement: Measurement, number: int) -> _Rounds:
         over = plan.paths(scope.platform, measurement, scope.level.name)
         turn = plan.turns(scope.level, over)
         places = {plan.nodes_of(one): one for one in plan.places(measurement, scope.level)}
@@ -84,7 +84,7 @@ class _Rounds:
 class Ladder:
     """The items of a run, and the units of them, lowest rung first."""
 
-    def __init__(self, scope: DemandInputs, items: Items) -> None:
+    def __init__(self, scope: LevelScope, items: Items) -> None:
         self._scope = scope
         self._items = [one for item in items for one in each_place(*item)]
         self._finder = CaseFinder(scope.platform, scope.level.name)
@@ -116,7 +116,7 @@ class Ladder:
     def _turn(self, unit: Unit) -> tuple[int, int, int]:
         """Measurements in the order of collection, and the places of each by rounds.
 
-        Rounds matter because items that hold the pairs of a node are collected node by node.
+        Rounds matter because items with the pairs of a node are collected node by node.
         """
         if not unit.case:
             return (-1, 0, 0)
@@ -149,7 +149,7 @@ class Ladder:
         if not unit.case:
             return ()
         about = self._items[unit.items[0]][1]
-        pairings = next((each.values for each in about.held if each.argument == PAIRING), None)
+        pairings = next((each.values for each in about.spans if each.argument == PAIRING), None)
         if pairings is None:
             return (self._finder.case(about),)
         return tuple(self._finder.case(replace(about, pairing=str(one))) for one in pairings)
@@ -181,20 +181,20 @@ class Ladder:
                 yield LadderRow(place, item, gated, case)
 
     def _asked(self, unit: Unit) -> dict[ItemKey, list[Question]]:
-        """The questions of a unit by the level's demands."""
+        """The questions of a unit by the level's required checks."""
         found = defaultdict[ItemKey, list[Question]](list)
         if unit.rung == Rung.PREFLIGHT and not unit.case:
-            every = list(demand.of_node(self._scope, unit.nodes[0]))
+            every = list(required.of_node(self._scope, unit.nodes[0]))
         else:
             every = [one for case in self.cases(unit) for one in self._of_case(case)]
         for one in every:
             found[one.key].append(one.question)
         return found
 
-    def _of_case(self, case: Case) -> Iterator[demand.Demand]:
+    def _of_case(self, case: Case) -> Iterator[required.RequiredCheck]:
         measurement = self._scope.platform.measurements[case.measurement]
         place = plan.place_on(measurement, case.nodes)
-        return demand.of_run(self._scope, measurement, place, case.pairing)
+        return required.of_run(self._scope, measurement, place, case.pairing)
 
 
 def _questions(

@@ -12,7 +12,7 @@ from railgauge.judging.assessor import Assessor
 from railgauge.judging.record import ItemRecord
 from railgauge.leases.nodes import NodeTaken
 from railgauge.planning import forecast
-from railgauge.planning.demand import DemandInputs
+from railgauge.planning.required import LevelScope
 from railgauge.planning.work_queue import Unit
 from railgauge.run import storage
 from railgauge.run.engine import LadderEngine, Measuring
@@ -29,7 +29,7 @@ class LadderRun:
 
     def __init__(self, settings: RunSettings, run: RunServices, items: Items) -> None:
         self._settings, self._run = settings, run
-        scope = DemandInputs(settings.platform, settings.declared, settings.level)
+        scope = LevelScope(settings.platform, settings.declared, settings.level)
         self.ladder = Ladder(scope, items)
         self._engine: LadderEngine | None = None
         self._is_over = False

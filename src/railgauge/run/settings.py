@@ -30,13 +30,12 @@ class RunSettings:
     ``not_limited`` are subjects that could be tested and that the platform file does not have.
     ``replayed`` is the folder of the unpacked bundle whose transcripts are judged in place of
     nodes, ``unverified`` why that bundle does not verify, empty if it does. ``resumed`` is the
-    folder of the run that is resumed. ``wait_s`` is how many seconds to wait for nodes that
-    another run holds, ``disk_limit_bytes`` what its folder may take.
-    ``deviations`` are the accepted deviations.
-    ``operator`` is who runs it. ``measures`` is the part of the level that it measures, ``None``
-    for all of it. ``at_once`` is the number of measurements that are made at a time.
-    ``holds_items``: all that a test asks of one node is one item of pytest. ``has_workers``: other
-    processes run the items.
+    folder of the run that is resumed. ``wait_s`` is how many seconds to wait for nodes that another
+    run holds, ``disk_limit_bytes`` what its folder may take. ``deviations`` are the accepted
+    deviations. ``operator`` is who runs it. ``measures`` is the part of the level that it measures,
+    ``None`` for all of it. ``at_once`` is the number of measurements that are made at a time.
+    ``has_sub_items``: all checks of a test on one node are one item of pytest. ``has_workers``:
+    other processes run the items.
     """
 
     declared: Cluster
@@ -60,7 +59,7 @@ class RunSettings:
     operator: str = ""
     measures: LevelPart | None = None
     at_once: int = 1
-    holds_items: bool = False
+    has_sub_items: bool = False
     has_workers: bool = False
 
     def used(self, cluster: Cluster) -> Cluster:

@@ -51,10 +51,10 @@ def carry_out(
     never two on one node.
     """
     tell("")  # ends the line of dots
-    tell(f"soak: rounds until {rounds.soak.said} under load, seed {rounds.soak.seed}")
+    tell(f"soak: rounds until {rounds.soak.asked} under load, seed {rounds.soak.seed}")
     soaking = _Soaking(rounds, base, measure_in, tell, between, at_once, interrupted)
     try:
-        with PROGRESS_OF_PROCESS.during(f"soak of {rounds.soak.said}"):
+        with PROGRESS_OF_PROCESS.during(f"soak of {rounds.soak.asked}"):
             soaking.run()
     except KeyboardInterrupt:
         tell(f"soak: interrupted in round {soaking.number}; --resume carries it on")
@@ -131,6 +131,6 @@ class _Soaking:
         wrong = [r.id for r in judged.records.values() if r.outcome is not Outcome.PASSED]
         others = f", {', '.join(words)}: {listed(wrong, 2)}" if words else ""
         return (
-            f"soak: round {self.number}, {lasting(load.seconds(self.soaked))} of {soak.said}:"
+            f"soak: round {self.number}, {lasting(load.seconds(self.soaked))} of {soak.asked}:"
             f" {measured} measurements, {passed} passed{others}"
         )

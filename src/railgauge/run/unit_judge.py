@@ -217,7 +217,7 @@ def still_blocking(node: str, blockers: Sequence[str], causes: Iterable[Cause]) 
     """The blockers of ``node`` without those whose decided causes all lie on other nodes.
 
     A pair that failed closes the gates of both nodes, unless one of them did well with another
-    partner (``judging.suspicion``). The diagnosis knows more, because it compares all values of the
+    partner (``judging.gates``). The diagnosis knows more, because it compares all values of the
     nodes.
 
     Example: ``a`` was measured only with ``b`` and ``c``, over ``mlx5_0``, and both pairs are slow.

@@ -104,7 +104,7 @@ class Topology:
             return name, device or f"port {end.port}"
         return node.name, f"port {end.port}"
 
-    def told_by(self, end: End) -> int | str:
+    def key_of(self, end: End) -> int | str:
         """Return the key of the port's node in the tools' output: the GUID of a switch, the
         description of an adapter."""
         node = self.nodes[end.guid]

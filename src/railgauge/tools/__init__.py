@@ -1,11 +1,11 @@
 """The measuring tools: one module for each, found by name.
 
-A tool turns a setting into commands, and output into samples. Its claims are the statements of the
-output that must agree with the commands. To add a tool, add a module here and a line in ``_RUN``,
+A tool turns a setting into commands, and output into samples. Its output checks compare the output
+with the commands. To add a tool, add a module here and a line in ``_RUN``,
 or in ``_READ`` if the suite only reads its output; no other place lists the tools.
 
 A tool is one module, or above some 350 lines a folder of modules, in which ``plan`` has
-``METRICS``, ``commands`` and ``claims``, and ``parse`` has ``parse``.
+``METRICS``, ``commands`` and ``output_checks``, and ``parse`` has ``parse``.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from railgauge.core.terms import Flow
 from railgauge.core.units import KNOWN_UNITS
 from railgauge.facts.probe import PROGRAMS as PROBED
 from railgauge.stacks import Stack
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, claims_nothing
 from railgauge.tools.form import FigureForm, ToolFigure, of_placement
 from railgauge.tools.metric import ROW, SCALING, SWEEP, Metric
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, checks_nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class Registered:
 
     ``keys`` are the names under ``tools`` in a hostfile that locate its programs; if there are
     none, the key is the tool's name. ``root`` is why it needs root; empty if it does not.
-    ``is_of_each_gpu``: its figures are of single GPUs, computing in their own memory, so that all
-    GPUs of a model must reach the same. ``is_family``: the module holds several tools.
+    ``is_of_each_gpu``: its values are of single GPUs that compute in their own memory, so that all
+    GPUs of a model must reach the same value. ``is_family``: the module holds several tools.
     """
 
     module: str
@@ -141,29 +141,31 @@ def _sends_nothing(parsed: Parsed) -> float:  # noqa: ARG001 - the contract of p
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What the module of a tool has; of a tool that is only read that is ``parse``.
+    """What the module of a tool has; that of a tool that is only read has just ``parse``.
 
     ``parse`` reads an output. It never raises, whatever the text is: faults become problems.
     ``METRICS`` are the numbers that a platform file may limit. ``commands`` returns the commands of
     one run: servers first, which listen on the TCP port, then the client that prints the results;
-    it raises ``BadInput`` for a case that the tool cannot run. ``claims`` returns the items that
-    show whether the outputs of one run, the client's first, are of the planned command; an item
-    that an output does not show has ``said`` ``None``: it is reported as not shown, never assumed.
+    it raises ``BadInput`` for a case that the tool cannot run. ``output_checks`` returns the items
+    that show whether the outputs of one run, the client's first, are of the planned command; an
+    item that an output does not show has ``shown`` ``None``: it is listed as such, never assumed.
     ``payload_bytes`` returns the bytes that one node sent to others in this run.
 
     ``flow`` returns which way a test moves its payload between two nodes, if each side's command
-    names its own NIC, so that the tool can measure across rails. ``form`` returns what a figure
-    means in parts, if figures are as good as the parts that they use; ``None`` if nothing is known
-    of this one. ``identity`` returns, in words, what no other run of the tool prints, empty if an
-    output does not show it: two runs may have it alike by chance only so seldom that a healthy run
-    of 100,000 measurements never does. ``joined`` returns what the outputs of all commands show
-    together; without it the client's output holds all figures.
+    names its own NIC, so that the tool can measure across rails. ``form`` returns the parts of the
+    cluster that decide a value; ``None`` if they are unknown for it. ``identity`` returns a text
+    that no other run of the tool prints, empty if an output has none; two runs must have the same
+    one by chance so rarely that it never happens in a healthy run of 100,000 measurements.
+    ``joined`` returns what the outputs of all commands show together; without it the client's
+    output holds all figures.
     """
 
     parse: Callable[[str], Parsed]
     METRICS: tuple[Metric, ...] = ()
     commands: Callable[[Setting, int], tuple[Command, ...]] = _is_not_run
-    claims: Callable[[ToolRequest, tuple[SideOutput, ...]], tuple[Claim, ...]] = claims_nothing
+    output_checks: Callable[[ToolRequest, tuple[SideOutput, ...]], tuple[OutputCheck, ...]] = (
+        checks_nothing
+    )
     payload_bytes: Callable[[Parsed], float] = _sends_nothing
     flow: Callable[[Measurement], Flow] | None = None
     form: Callable[[ToolFigure], FigureForm | None] | None = None
@@ -188,11 +190,11 @@ class Family(Protocol):
     """What a module that holds several tools has."""
 
     def named(self, name: str) -> object:
-        """Return what has the parts of the tool that the registry calls ``name``."""
+        """Return the object that is the tool which the registry calls ``name``."""
 
 
 def run_identity(name: str, text: str) -> str:
-    """Return what in an output of the tool ``name`` no other run of it shows; empty for nothing."""
+    """Return the identity that an output of the tool ``name`` shows; empty if it shows none."""
     identity = tool(name).identity if name in _RUN else None
     return identity(text) if identity else ""
 
@@ -207,9 +209,9 @@ def flow(measurement: Measurement) -> Flow:
 
 
 def form(figure: ToolFigure) -> FigureForm | None:
-    """Return what a figure means in parts of the cluster; ``None`` for a tool that does not tell.
+    """Return the parts of the cluster that decide a value; ``None`` if the tool declares none.
 
-    That of a tool whose figures are of single GPUs, or of single links, follows from this.
+    For a tool with values of single GPUs or links, they are that GPU or link.
     """
     name = figure.measurement.tool
     if is_of_each_gpu(name):
@@ -240,7 +242,7 @@ def is_of_each_gpu(name: str) -> bool:
 
 
 def check_keys(cluster: Cluster, platform: Platform) -> None:
-    """Raise ``BadInput`` if the hostfile locates a program that the suite never starts there."""
+    """Raise ``BadInput`` if the hostfile locates a program that the suite never starts."""
     of_tools = [key for name in _RUN for key in keys(name)]
     measured = sorted({one.command for one in platform.measurements.values() if one.command})
     prepared = sorted({step.apply[0] for step in platform.preparations})

@@ -1,6 +1,6 @@
 """Azure's node health checks, run on the node that they check.
 
-They start collectives and RDMA transfers of their own: the lease of the node prevents other
+The checks start collectives and RDMA transfers of their own; the lease of the node prevents other
 measurements on it at the same time.
 """
 
@@ -13,14 +13,14 @@ from itertools import groupby
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools import Setting
-from railgauge.tools.claims import claims_nothing as claims
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_slowest_nic
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import on_its_node, program, read_options
+from railgauge.tools.output_checks import checks_nothing as output_checks
 from railgauge.tools.text import clean
 
-__all__ = ["METRICS", "claims", "commands", "form", "parse"]
+__all__ = ["METRICS", "commands", "form", "output_checks", "parse"]
 
 METRICS = (
     Metric("check_nccl_allreduce", ("GB/s",), HIGHER),
@@ -95,14 +95,14 @@ def parse(text: str) -> Parsed:
 
 def _test(result: NhcResult) -> dict[str, object]:
     """Return the fields of ``results.NamedResult``; a failure without a name counts too."""
-    said = f"{result.message} {result.fault_code}".strip()
+    message = f"{result.message} {result.fault_code}".strip()
     status = "pass" if result.has_passed else "fail"
     return {
         "name": result.check or "unnamed check",
         "status": status,
         "printed": f"{status}ed",
         "gpus": (),
-        "says": said,
+        "says": message,
     }
 
 

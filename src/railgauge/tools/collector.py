@@ -40,9 +40,9 @@ _SEVERAL = "several runs in one output; give the output of one run"
 class OutputCollector:
     """Samples in printed order; values with the same metric, size and placement are iterations.
 
-    ``relations`` are what the tool says that holds between the values of a row; a row that breaks
-    one is ``inconsistent``. ``size_bytes`` is the message size of the values that follow, ``None``
-    if they have none.
+    ``relations`` must hold between the values of a row, as the tool declares; a row that breaks one
+    is ``inconsistent``. ``size_bytes`` is the message size of the values that follow, ``None`` if
+    they have none.
     """
 
     size_bytes: int | None = None
@@ -144,8 +144,8 @@ class OutputCollector:
         """
         for what in contradictions(self.samples, self.relations):
             self.error(ProblemKind.INCONSISTENT, what)
-        told = {name: value for name, value in (summary or {}).items() if _is_finite(value)}
-        return Parsed(tool, version, tuple(self.samples), told, one_a_kind(self.problems))
+        finite = {name: value for name, value in (summary or {}).items() if _is_finite(value)}
+        return Parsed(tool, version, tuple(self.samples), finite, one_a_kind(self.problems))
 
 
 def _is_number(value: float) -> bool:

@@ -1,7 +1,7 @@
 """Comparison of the cores on which ranks run with what their launcher was asked for. Pure.
 
-``--bind-to core`` gives each rank one core, which is no other rank's. A launcher that leaves the
-option out of account starts the same test, which prints the same table.
+``--bind-to core`` gives each rank a core of its own. A launcher that ignores the option starts the
+same test, which prints the same table.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from ClusterShell.RangeSet import RangeSet, RangeSetException
 from railgauge.facts import NodeFacts
 from railgauge.launchers import on_core
 from railgauge.launchers.on_core import RankOnCore
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest
 from railgauge.tools.hosts import by_hostname, short
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, listed
 
 _ITEM = "cores of the ranks"
 _WANTED = "one for each rank, no other rank's"
@@ -24,37 +24,35 @@ _REMEDY = (
     "'railgauge: rank'; remove what binds the ranks otherwise (a wrapper, --cpu-set, a job with "
     "fewer cores), or --bind-to core from launcher_args"
 )
-_SILENT = "no rank says where it runs"
+_SILENT = "no rank prints where it runs"
 _MOST = 3
 
 
-def claims_of_cores(
+def checks_of_cores(
     asked: ToolRequest, side: SideOutput, ranks: object, numa_node: object = None
-) -> Iterator[Claim]:
-    """Claim that each of the ``ranks`` has a core of its own, where the launcher was asked for it.
+) -> Iterator[OutputCheck]:
+    """Check that each of the ``ranks`` has a core of its own, where the launcher was asked for it.
 
-    That is where the command has the ranks say where they run. An output of another command, or one
-    that no run of the suite made, need not show it. ``numa_node`` is the NUMA node that the
-    platform declares, for all ranks.
+    Such a command makes the ranks print where they run. The output of another command, or one that
+    no run of the suite made, need not show it. ``numa_node`` is the NUMA node that the platform
+    declares for all ranks.
     """
     if on_core.NAME not in side.argv:
         return
-    listed = side.parsed.summary.get("on_core")
-    listed = listed if isinstance(listed, tuple) else ()
-    told = [one for one in listed if isinstance(one, RankOnCore)]
-    if not told and not asked.is_planned:
-        yield Claim(_ITEM, _WANTED, None)
+    printed = listed(side.parsed.summary, "on_core", RankOnCore)
+    if not printed and not asked.is_planned:
+        yield OutputCheck(_ITEM, _WANTED, None)
         return
     known = by_hostname(asked) if _is_number(numa_node) else {}
     wrong = [
-        *_silent(told, ranks),
-        *(f"{_where(one)}, {why}" for one in told if (why := _elsewhere(one, known, numa_node))),
-        *_shared(told),
+        *_silent(printed, ranks),
+        *(f"{_where(one)}, {why}" for one in printed if (why := _elsewhere(one, known, numa_node))),
+        *_shared(printed),
     ]
     more = [f"and {len(wrong) - _MOST} more"] if len(wrong) > _MOST else []
     wanted = f"{_WANTED}, on NUMA node {numa_node}" if known else _WANTED
-    good = f"{len(told)} ranks on cores of their own"
-    yield Claim(
+    good = f"{len(printed)} ranks on cores of their own"
+    yield OutputCheck(
         _ITEM, wanted, "; ".join([*wrong[:_MOST], *more]) or good, not wrong, remedy=_REMEDY
     )
 
@@ -63,12 +61,12 @@ def _is_number(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _silent(told: Sequence[RankOnCore], ranks: object) -> list[str]:
-    """What is said if not every rank says once where it runs."""
-    found = len({(one.host, one.rank) for one in told})
-    if found == ranks == len(told):
+def _silent(printed: Sequence[RankOnCore], ranks: object) -> list[str]:
+    """Return the message if not every rank prints exactly once where it runs."""
+    found = len({(one.host, one.rank) for one in printed})
+    if found == ranks == len(printed):
         return []
-    return [f"{found} of {ranks} ranks say where they run"] if told else [_SILENT]
+    return [f"{found} of {ranks} ranks print where they run"] if printed else [_SILENT]
 
 
 def _where(one: RankOnCore) -> str:
@@ -95,9 +93,9 @@ def _within(cpus: str, others: str) -> bool:
         return False
 
 
-def _shared(told: Sequence[RankOnCore]) -> list[str]:
-    """What is said of each core that several ranks of a node have."""
-    having = Counter((one.host, one.core) for one in told if one.core)
+def _shared(printed: Sequence[RankOnCore]) -> list[str]:
+    """Return a message for each core that several ranks of a node share."""
+    having = Counter((one.host, one.core) for one in printed if one.core)
     return [
         f"{count} ranks of {host} on the core {core}"
         for (host, core), count in having.items()

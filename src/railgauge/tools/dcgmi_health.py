@@ -33,8 +33,8 @@ def parse(text: str) -> Parsed:
     collector = OutputCollector()
     summary: dict[str, object] = {}
     if collector.check_started(text, "dcgmi"):
-        for said in _COMPLAINT.findall(text):
-            collector.error(ProblemKind.TOOL_FAILED, said)
+        for message in _COMPLAINT.findall(text):
+            collector.error(ProblemKind.TOOL_FAILED, message)
         boxes = [box for box in read_boxes(text) if box.headers[:1] == [_TITLE]]
         collector.refuse_several(len(boxes))
         for box in boxes[:1]:
@@ -50,7 +50,7 @@ def _take(box: Box, collector: OutputCollector) -> dict[str, object]:
     for one in found:
         collector.warn(_KINDS[one["status"]], f"{one['entity']}, {one['system']}: {one['says']}")
     worst = next((one for one in ("Failure", "Warning") if _has(found, one)), "Healthy")
-    unread = [*box.strange, *(path[-1] for path, said in box.rows if not _is_known(path, said))]
+    unread = [*box.strange, *(path[-1] for path, shown in box.rows if not _is_known(path, shown))]
     if unread:
         collector.error(ProblemKind.UNPARSABLE, f"no row of a report: {unread[0][:120]}")
     elif overall != worst:

@@ -37,8 +37,8 @@ def parse(text: str) -> Parsed:
     text = clean(text)
     collector = OutputCollector()
     if collector.check_started(text, "dcgmi"):
-        for said in _COMPLAINT.findall(text):
-            collector.error(ProblemKind.TOOL_FAILED, said)
+        for message in _COMPLAINT.findall(text):
+            collector.error(ProblemKind.TOOL_FAILED, message)
         boxes = [box for box in read_boxes(text) if box.headers[:1] == [_ERRORS]]
         for box in boxes:
             _take_errors(box, collector)

@@ -15,8 +15,8 @@ from railgauge.tools.metric import SCALING, SWEEP, Metric
 def misdeclared(platform: Platform) -> Iterator[str]:
     """Yield a line for each limit or assertion that contradicts the tool's declaration.
 
-    A metric that the tool does not print, a limit on the wrong side or in a unit of another
-    dimension, an average without its sizes: each would pass whatever the hardware does.
+    Examples are a metric that the tool does not print, a limit on the wrong side or in a unit of
+    another dimension, and an average without its sizes: each would pass on any hardware.
     """
     for measurement in platform.measurements.values():
         if measurement.tool in NAMES:

@@ -1,7 +1,7 @@
 """The kernel's log as dmesg, journalctl -k, syslog or /dev/kmsg print it; only read.
 
-A run reads the log by itself (``facts/kernel``). Here the same kinds of lines are found in a log
-that somebody has, of any time, without the names of the node's devices.
+A run reads the log by itself (``facts/kernel``). Here the same kinds of lines are found in a saved
+log of any time, without the names of the node's devices.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _TOOL = "dmesg"
 _INFO, _LEVELS = 6, 8
 _MOST_EVENTS = 200
 _LONGEST_TEXT = 1000
-# What stands before the text of a line: a record of /dev/kmsg, dmesg with any of its options
-# (--raw, --decode, --ctime, --time-format), or the name of the kernel in syslog and the journal.
+# The beginning of a line: that of a record of /dev/kmsg, of dmesg with any of its options (--raw,
+# --decode, --ctime, --time-format), or the name of the kernel in syslog and the journal.
 _LINE = re.compile(
     r"(?:(?P<kmsg>\d{1,6}),\d{1,18},\d{1,18},[^;\n]{0,80};"
     r"|(?:<(?P<raw>\d{1,3})>)?(?:\w{2,8} {0,6}:\w{2,6} {0,6}: )?"
@@ -38,8 +38,8 @@ def parse(text: str) -> Parsed:
 
     Counts: ``lines``, ``faults`` and ``notes``. ``summary.events`` has each line of a known kind
     with its kind, device, meaning and remedy, the first 200 of them. A line of another log that
-    quotes an Xid is a note; without any line of a kernel's log it is so with the warning
-    ``no-heading``, and a text without either has the error ``no-table``.
+    quotes an Xid is a note. A text that has only such lines gives the warning ``no-heading``; a
+    text without either gives the error ``no-table``.
     """
     collector = OutputCollector()
     records = list(_records(clean(text, is_log=True)))
@@ -69,12 +69,12 @@ def _records(text: str) -> Iterator[KernelRecord]:
         if match := _LINE.match(line):
             given = match["kmsg"] or match["raw"]
             priority = int(given) if given else _INFO
-            said = match["text"][:_LONGEST_TEXT]
+            message = match["text"][:_LONGEST_TEXT]
             is_kernels = priority < _LEVELS
-            yield KernelRecord(number, priority % _LEVELS, is_kernels, 0, said)
+            yield KernelRecord(number, priority % _LEVELS, is_kernels, 0, message)
         elif quote := _QUOTE.search(line[: 4 * _LONGEST_TEXT]):
-            said = line[quote.start() :][:_LONGEST_TEXT]
-            yield KernelRecord(number, _INFO, is_kernels=False, at_us=_QUOTED, text=said)
+            message = line[quote.start() :][:_LONGEST_TEXT]
+            yield KernelRecord(number, _INFO, is_kernels=False, at_us=_QUOTED, text=message)
 
 
 def _shown(event: KernelEvent) -> dict[str, Any]:

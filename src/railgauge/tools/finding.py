@@ -1,6 +1,6 @@
 """Which tool printed an output: the only one whose parser finds a value in it.
 
-In the log of a run that failed there is none; then it is the tool whose error the log holds.
+The log of a failed run has no values; then it is the tool whose error the log holds.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from railgauge.core.problems import Problem, ProblemKind
 from railgauge.tools import NAMES, tool
 
 _MOST_SHOWN = 6
-# What a reader says of an output; every other error is the tool's own.
+# Errors of a reader about an output; every other error is the tool's own.
 _OF_OUTPUT = (Unparsable, MetricMissing)
 
 
@@ -21,7 +21,7 @@ def find(text: str, where: str) -> Parsed:
     """Return what the only fitting parser reads: values, or else the error of its tool.
 
     Raises ``BadInput``, which names ``where`` the text is from, if no parser finds either, or if
-    several do: nothing is guessed.
+    several do.
     """
     every = {name: tool(name).parse(text) for name in NAMES}
     found = _whole({name: parsed for name, parsed in every.items() if parsed.samples})
@@ -37,7 +37,7 @@ def find(text: str, where: str) -> Parsed:
 
 
 def _whole(found: Mapping[str, Parsed]) -> Mapping[str, Parsed]:
-    """Return those that found their heading, if any did: rows without one may be anybody's."""
+    """Return those that found their heading, if any did: rows without one may be of any tool."""
     whole = {
         name: parsed
         for name, parsed in found.items()
@@ -47,7 +47,7 @@ def _whole(found: Mapping[str, Parsed]) -> Mapping[str, Parsed]:
 
 
 def _failed(every: Mapping[str, Parsed], where: str) -> Parsed:
-    """Return what the only tool says whose error the text holds, and that knows more of it."""
+    """Return the reading of the only tool whose error the text holds, and that knows more of it."""
     known = {
         name: parsed
         for name, parsed in every.items()
@@ -58,11 +58,11 @@ def _failed(every: Mapping[str, Parsed], where: str) -> Parsed:
     found = {name: one for name, one in own.items() if name in known} or own or cut
     if len(found) == 1:
         return every[next(iter(found))]
-    remedy = "name the tool, whose messages then say why: railgauge parse TOOL FILE"
+    remedy = "name the tool to see its messages: railgauge parse TOOL FILE"
     if not found:
         raise BadInput("no tool's output is in this text", where=where, remedy=remedy)
-    told = [f"{name} ({said(one)})" for name, one in found.items()][:_MOST_SHOWN]
-    what = f"no tool's figures are in this text; an error of {', or of '.join(told)}"
+    errors = [f"{name} ({text_of(one)})" for name, one in found.items()][:_MOST_SHOWN]
+    what = f"no tool's figures are in this text; an error of {', or of '.join(errors)}"
     raise BadInput(what, where=where, remedy=remedy)
 
 
@@ -76,5 +76,5 @@ def failure(parsed: Parsed) -> Problem | None:
     return next(own, None)
 
 
-def said(problem: Problem | None) -> str:
+def text_of(problem: Problem | None) -> str:
     return f"{problem.kind}: {problem.message}" if problem else ""

@@ -1,9 +1,9 @@
-"""What a figure of a tool means in parts of the cluster: its *form*. Pure.
+"""The parts of the cluster that decide a value of a tool: the *form* of the value. Pure.
 
-Each tool declares in its own module the form of its figures (``form`` of the module), so that the
-diagnosis knows no tool by name. A form has *stages*, one after the other, whose losses add up. A
-stage has *chains* beside each other, of which the slowest counts. The parts of a chain follow each
-other, so that their losses add up as well.
+Each tool declares the form of its values in its own module (``form``), so that the diagnosis knows
+no tool by name. A form has *stages*, one after the other, whose losses add up. A stage has parallel
+*chains*, of which the slowest counts. The parts of a chain are in series, so that their losses add
+up as well.
 
 Example: ``ib_write_bw`` from ``mx01`` to ``mx02`` over ``mlx5_0`` has one stage with three chains:
 what ``mx01`` sends (the node, its NIC, the direction in which the NIC sends), what ``mx02``
@@ -27,8 +27,9 @@ _PAIR = 2
 class KindOfPart(Term):
     """The kind of a part.
 
-    ``KNOWN`` and ``ERRATIC`` are causes that something else than figures shows; no tool declares
-    them. An erratic one, such as errors of a link, costs each execution something else.
+    ``KNOWN`` and ``ERRATIC`` are causes that other evidence than measured values shows; no tool
+    declares them. An erratic one, such as errors of a link, costs each execution a different
+    amount.
     """
 
     NODE = "node"
@@ -47,9 +48,9 @@ class KindOfPart(Term):
 class ClusterPart:
     """A part that may be slow: a node, a device of it, or what connects two of them.
 
-    ``SEND`` and ``RECEIVE`` are one direction of a NIC, or of all of them. ``PCIE`` is the way from
-    a GPU to a NIC, ``LINK`` that from a GPU to the GPU ``to`` of its node, ``PATH`` that from a
-    node to its ``peer``, over a ``nic`` (``mlx5_0:mlx5_1`` if it is another one there) or over all.
+    ``SEND`` and ``RECEIVE`` are one direction of a NIC, or of all NICs. ``PCIE`` is the path from a
+    GPU to a NIC, ``LINK`` from a GPU to the GPU ``to`` of its node, ``PATH`` from a node to its
+    ``peer``, over one ``nic`` (``mlx5_0:mlx5_1`` if the peer's is another one) or over all.
     """
 
     kind: KindOfPart
@@ -61,7 +62,7 @@ class ClusterPart:
 
     @property
     def is_known(self) -> bool:
-        """Whether it is a cause that something else than figures shows."""
+        """Whether it is a cause that other evidence than measured values shows."""
         return self.kind in (KindOfPart.KNOWN, KindOfPart.ERRATIC)
 
     @property
@@ -88,12 +89,12 @@ Stage = tuple[Chain, ...]
 
 @dataclass(frozen=True, slots=True)
 class FigureForm:
-    """How the shares of parts make the share of a figure.
+    """How the losses of parts add up to the loss of a value.
 
-    ``mean``: the figure is the mean of that many first stages, which do not follow each other: two
-    directions, or all links of a node. ``upto``: the figure loses at most what its parts lose,
-    because it depends on other things as well. ``maybe`` are parts of which it is not known whether
-    they take part. ``apart``: by how much healthy chains of a stage differ, as a share.
+    ``mean``: the value is the mean of that many first stages, which are not in series: two
+    directions, or all links of a node. ``upto``: the value loses at most what its parts lose,
+    because it depends on other things as well. ``maybe`` are parts that may or may not take part.
+    ``apart``: by how much healthy chains of a stage differ, as a share.
     """
 
     stages: tuple[Stage, ...]
@@ -108,7 +109,7 @@ class Layout:
     """The parts of each node, as the platform file declares them.
 
     ``near`` are the NICs nearest to each GPU, over which collectives move its payload.
-    ``has_ways``: the way from a GPU to a NIC is measured by itself, so that it is a part.
+    ``has_ways``: the path from a GPU to a NIC is measured by itself, so that it is a part.
     """
 
     nics: tuple[str, ...] = ()
@@ -194,7 +195,7 @@ def _end(figure: ToolFigure, node: str, way: KindOfPart | None = None) -> Chain:
     own = figure.case.path_at(node)
     assert own is not None
     parts = [ClusterPart(KindOfPart.NODE, node)]
-    if len(figure.layout.nics) > 1:  # the one NIC of a node cannot be told from the node
+    if len(figure.layout.nics) > 1:  # a single NIC cannot be distinguished from its node
         parts.append(ClusterPart(KindOfPart.NIC, node, own.nic))
     if way is not None:
         parts += _directions(figure.layout, node, own.nic, way)

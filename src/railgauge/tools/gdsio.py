@@ -16,10 +16,10 @@ from typing import Any
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools import Setting, on_storage
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import on_its_node, program, read_options
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.text import clean
 
 METRICS = (
@@ -29,7 +29,7 @@ METRICS = (
     Metric("latency_write", ("us",), LOWER, may_be_zero=True),
 )
 # The words are the folders, the free space that each needs, the program, and the phases: a name,
-# a folder and the options of gdsio, one a line. cuFile writes its log where it is told to, and
+# a folder and the options of gdsio, one a line. cuFile writes its log where it is printed to, and
 # gdscheck's into the folder in which it is started.
 _SCRIPT = (
     on_storage.FUNCTIONS
@@ -154,9 +154,9 @@ def parse(text: str) -> Parsed:
     if refused := on_storage.refused(text):
         collector.error(ProblemKind.TOOL_FAILED, refused)
     elif collector.check_started(text, "gdsio"):
-        told = list(on_storage.phases(text)) or [("", text)]
-        before = text.partition(on_storage.PHASE)[0] if told[0][0] else ""
-        for name, part in told:
+        printed = list(on_storage.phases(text)) or [("", text)]
+        before = text.partition(on_storage.PHASE)[0] if printed[0][0] else ""
+        for name, part in printed:
             _complain(part, collector)
             _read(name, part, before, collector, phases)
         if collector.is_empty:
@@ -223,22 +223,22 @@ def _add(row: re.Match[str], place: str, collector: OutputCollector) -> None:
 # --- what the output must confirm ---
 
 
-def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
     """Compare the phases, what each did, and the time of the command with that of its phases."""
     mounts = on_storage.mounts_of(asked.measurement)
     phases = [one for name, each in mounts.items() for one in _phases(name, each)]
-    told = sides[0].parsed.summary.get("phases")
-    said: Mapping[str, Any] = told if isinstance(told, dict) else {}
+    printed = sides[0].parsed.summary.get("phases")
+    found: Mapping[str, Any] = printed if isinstance(printed, dict) else {}
     wanted_s = sum(_SHORTEST * one.asked["seconds"] for one in phases if one.is_timed)
     return (
-        equal("phases", ", ".join(one.name for one in phases), ", ".join(said) or None),
-        *(claim for one in phases for claim in _of_phase(one, said.get(one.name) or {})),
+        equal("phases", ", ".join(one.name for one in phases), ", ".join(found) or None),
+        *(check for one in phases for check in _of_phase(one, found.get(one.name) or {})),
         *(equal(f"GPU of {name}", one["gpu"], None) for name, one in mounts.items()),
         *long_enough(sides[0], wanted_s, "for all its phases"),
     )
 
 
-def _of_phase(phase: _Phase, said: Mapping[str, Any]) -> Iterator[Claim]:
+def _of_phase(phase: _Phase, found: Mapping[str, Any]) -> Iterator[OutputCheck]:
     wanted = {
         "way": phase.way,
         "transfer": _DIRECT,
@@ -247,10 +247,10 @@ def _of_phase(phase: _Phase, said: Mapping[str, Any]) -> Iterator[Claim]:
         "io_kib": _IO_KIB,
     }
     for item, value in wanted.items():
-        yield equal(f"{item} of {phase.name}", value, said.get(item))
+        yield equal(f"{item} of {phase.name}", value, found.get(item))
     # Without it nothing tells a direct transfer from one through host memory.
-    mode = said.get("compat_mode") or "nothing"
-    yield Claim(
+    mode = found.get("compat_mode") or "nothing"
+    yield OutputCheck(
         f"compatibility mode of {phase.name}",
         "false",
         mode,
@@ -258,8 +258,8 @@ def _of_phase(phase: _Phase, said: Mapping[str, Any]) -> Iterator[Claim]:
         remedy="install gdscheck beside gdsio, or set allow_compat_mode: false in cufile.json",
     )
     if phase.is_timed:
-        seconds = float(said.get("seconds") or 0)
+        seconds = float(found.get("seconds") or 0)
         least = _SHORTEST * phase.asked["seconds"]
-        shown = f"{seconds:g}" if said else None
-        enough = not said or seconds >= least
-        yield Claim(f"seconds of {phase.name}", f"{least:g} or more", shown, enough)
+        shown = f"{seconds:g}" if found else None
+        enough = not found or seconds >= least
+        yield OutputCheck(f"seconds of {phase.name}", f"{least:g} or more", shown, enough)

@@ -1,12 +1,12 @@
 """``gpu_burn`` (gpu-burn): matrix products on all GPUs of a node at once, compared with each other.
 
-It ends with exit code 0 whatever it found, and its closing list says ``OK`` of a GPU that died
-before it counted an error, or that never computed anything. Therefore every progress line counts:
-a GPU must have gone on computing, without an error in any of them.
+Its exit code is always 0, and its closing list says ``OK`` of a GPU that died before it counted an
+error, or that never computed anything. Therefore every progress line is read: each GPU must have
+kept computing, without an error in any line.
 
 A progress line is printed whenever one GPU reports, and repeats the last rates of the others. A
-rate is a sample when its GPU has computed more than in the line before. The first report of a GPU
-contains its start, and is none.
+rate becomes a sample only if its GPU has computed more than in the line before. The first report
+of a GPU is no sample, because it includes the GPU's start.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from dataclasses import dataclass, field
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools import Setting
-from railgauge.tools.claims import (
-    Claim,
-    SideOutput,
-    ToolRequest,
-    claims_of_gpus,
-    equal,
-    long_enough,
-)
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import on_its_node, program, read_options
+from railgauge.tools.output_checks import (
+    OutputCheck,
+    SideOutput,
+    ToolRequest,
+    checks_of_gpus,
+    equal,
+    long_enough,
+)
 from railgauge.tools.text import clean, is_torn, line_at
 from railgauge.tools.torn import complain
 
@@ -65,7 +65,7 @@ _COMPLAINTS = {
 }
 _FORMATS = {("FLOATS", ""): "fp32", ("FLOATS", "t"): "tf32", ("DOUBLES", ""): "fp64"}
 _NO_CALCULATION = -1
-# What only lines of progress and results have.
+# Texts that only lines of progress and results have.
 _PART = re.compile(r"Gflop/s\)|\berrors: |\btemps: |\bproc'd|^\tGPU \d|\bUUID: ")
 
 
@@ -88,24 +88,24 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     return on_its_node(setting, argv, {"LC_ALL": "C", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
 
 
-def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
     """Compare format, duration, and the number, models and UUIDs of the GPUs.
 
     Also the time of the command with the duration.
     """
-    said = sides[0].parsed.summary
-    burnt_s = said.get("duration_s")
+    summary = sides[0].parsed.summary
+    burnt_s = summary.get("duration_s")
     return (
-        equal("format", asked.measurement.command, said.get("format")),
-        equal("duration_s", asked.option("duration_s", _DURATION_S), said.get("duration_s")),
-        *claims_of_gpus(asked, said),
+        equal("format", asked.measurement.command, summary.get("format")),
+        equal("duration_s", asked.option("duration_s", _DURATION_S), summary.get("duration_s")),
+        *checks_of_gpus(asked, summary),
         *long_enough(sides[0], burnt_s if isinstance(burnt_s, int) else 0, "of burning"),
     )
 
 
 @dataclass(slots=True)
 class _Burn:
-    """What the lines said so far."""
+    """The values of the lines read so far."""
 
     listed: dict[int, tuple[str, str]] = field(default_factory=dict)
     lengths: list[int] = field(default_factory=list)
@@ -214,8 +214,10 @@ def _check(text: str, burn: _Burn, collector: OutputCollector) -> None:
         if verdict == "FAULTY" and number not in burn.died:
             burn.wrong.setdefault(number, 0)
     if burn.wrong:
-        told = (f"gpu{gpu}: {n or 'an unknown number of'} errors" for gpu, n in burn.wrong.items())
-        collector.error(ProblemKind.DATA_CORRUPTION, ", ".join(told))
+        counts = (
+            f"gpu{gpu}: {n or 'an unknown number of'} errors" for gpu, n in burn.wrong.items()
+        )
+        collector.error(ProblemKind.DATA_CORRUPTION, ", ".join(counts))
     if burn.died:
         those = ", ".join(f"gpu{gpu}" for gpu in sorted(burn.died))
         collector.error(ProblemKind.GPU_FAILED, f"stopped computing: {those}")
@@ -234,8 +236,8 @@ def _check_end(text: str, burn: _Burn, collector: OutputCollector) -> None:
     count = len(burn.done)
     wanted = list(range(count))
     if burn.tested != [count] or [number for number, _ in burn.verdicts] != wanted:
-        said = f"{len(burn.verdicts)} of {count} GPUs are in the closing list"
-        collector.error(ProblemKind.TRUNCATED, f"{said}; the run did not finish")
+        found = f"{len(burn.verdicts)} of {count} GPUs are in the closing list"
+        collector.error(ProblemKind.TRUNCATED, f"{found}; the run did not finish")
     elif is_torn(text) and not _VERDICT.fullmatch(text.rpartition("\n")[2]):
         collector.error(ProblemKind.TRUNCATED, "the last line is incomplete")
     for gpu in _silent(burn.reports):

@@ -1,8 +1,8 @@
 """``gpu-fryer``: matrix products on all GPUs of a node at once, timed and never checked.
 
-It compares no result with anything: a GPU that computes wrongly passes. What it finds are GPUs that
-are slower than the fastest one of their node, or throttle. It counts the products that it started
-in each second, so that only its mean over the run, its smallest and its largest second are read.
+It checks no result: a GPU that computes wrongly passes. It finds GPUs that throttle or that are
+slower than the fastest one of their node. It counts the products that it started in each second, so
+that only its mean over the run, its smallest and its largest second are read.
 """
 
 from __future__ import annotations
@@ -14,10 +14,16 @@ from dataclasses import dataclass, field
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools import Setting
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, claims_of_gpus, equal
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, several
 from railgauge.tools.options import on_its_node, program, read_options
+from railgauge.tools.output_checks import (
+    OutputCheck,
+    SideOutput,
+    ToolRequest,
+    checks_of_gpus,
+    equal,
+)
 from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean, is_torn, line_at, with_end
 
@@ -61,20 +67,20 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     return on_its_node(setting, argv, {"LC_ALL": "C", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"})
 
 
-def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
     """Compare the format, and the number, models and UUIDs of the GPUs; it shows no duration."""
-    said = sides[0].parsed.summary
+    summary = sides[0].parsed.summary
     wanted = _FORMATS.get(asked.measurement.command, asked.measurement.command)
     return (
-        equal("format", wanted, said.get("format")),
+        equal("format", wanted, summary.get("format")),
         equal("duration_s", asked.option("duration_s", _DURATION_S), None),
-        *claims_of_gpus(asked, said),
+        *checks_of_gpus(asked, summary),
     )
 
 
 @dataclass(slots=True)
 class _Fry:
-    """What the lines said so far."""
+    """The values of the lines read so far."""
 
     detected: dict[int, tuple[str, str]] = field(default_factory=dict)
     formats: list[str] = field(default_factory=list)
@@ -136,8 +142,10 @@ def _take(line: str, fry: _Fry, collector: OutputCollector) -> None:
         _take_result(line, fry, collector)
     elif match := _THROTTLING.fullmatch(line):
         names = ("HW", "Thermal SW", "Thermal HW")
-        said = [name for name, is_so in zip(names, match.groups(), strict=True) if is_so == "true"]
-        fry.throttled.append(", ".join(said))
+        reasons = [
+            name for name, is_so in zip(names, match.groups(), strict=True) if is_so == "true"
+        ]
+        fry.throttled.append(", ".join(reasons))
     elif line in (_HEALTHY, _UNHEALTHY):
         fry.verdicts.append(line)
     elif fry.verdicts and (match := _REASON.fullmatch(line)):
@@ -175,11 +183,11 @@ def _check_end(text: str, fry: _Fry, collector: OutputCollector) -> None:
     if sorted(set(fry.results)) != sorted(fry.results) or (
         fry.detected and sorted(fry.detected) != sorted(fry.results)
     ):
-        said = f"results of {len(fry.results)} GPUs, and {len(fry.detected)} were detected"
-        collector.error(ProblemKind.METRIC_MISSING, said)
+        what = f"results of {len(fry.results)} GPUs, and {len(fry.detected)} were detected"
+        collector.error(ProblemKind.METRIC_MISSING, what)
     if len(fry.formats) > 1:
-        said = f"one rate for several formats: {', '.join(fry.formats)}"
-        collector.error(ProblemKind.SEVERAL_TABLES, said)
+        what = f"one rate for several formats: {', '.join(fry.formats)}"
+        collector.error(ProblemKind.SEVERAL_TABLES, what)
     if (
         not fry.ends
         or is_torn(with_end(text, ends=(_END,)))

@@ -93,11 +93,11 @@ def _check(text: str, run: _Run, collector: OutputCollector) -> None:
     elif not run.rows and not run.checks and not run.counts:
         collector.nothing(text, "no test of HPL in this text")
     else:
-        told = dict(run.counts)
-        found = {said: run.checks.count(said.upper()) for said in _COUNTED}
-        if not run.ends or told != found or sum(found.values()) != run.rows:
-            said = f"{run.rows} tests and {len(run.checks)} checks, and {told or 'nothing'} counted"
-            collector.error(ProblemKind.TRUNCATED, said)
+        counted = dict(run.counts)
+        found = {result: run.checks.count(result.upper()) for result in _COUNTED}
+        if not run.ends or counted != found or sum(found.values()) != run.rows:
+            tests = f"{run.rows} tests and {len(run.checks)} checks"
+            collector.error(ProblemKind.TRUNCATED, f"{tests}, and {counted or 'nothing'} counted")
 
 
 _COUNTED = ("passed", "failed")

@@ -44,7 +44,7 @@ _COLUMNS: dict[str, tuple[str, str]] = {
 _MAY_BE_ZERO = frozenset({"overlap", "defects", "cpu_time"})
 _NUMBER = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,6})?")
 _SIZE = re.compile(r"[0-9]{1,15}")
-# How often the bytes of a row are counted in its bandwidth, and over which of its times.
+# How often the bytes of a row count in its bandwidth, and which of its times is used.
 _COUNTED = {"PingPong": (1, "latency"), "PingPing": (1, "latency"), "Sendrecv": (2, "latency_max"),
             "Exchange": (4, "latency_max")}  # fmt: skip
 _MEBI = 2**20 / 1e6
@@ -56,7 +56,7 @@ _RELATIONS: tuple[Relation, ...] = (
 
 @dataclass(slots=True)
 class _Run:
-    """What the lines said so far; ``sizes`` are those of the current benchmark."""
+    """The values of the lines read so far; ``sizes`` are those of the current benchmark."""
 
     versions: list[str] = field(default_factory=list)
     benchmark: str = ""

@@ -24,17 +24,17 @@ from railgauge.subnet.errorcounters import (
 )
 from railgauge.subnet.linkinfo import LinkTable, link_table
 from railgauge.tools import Setting
-from railgauge.tools.claims import claims_nothing
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, LOWER, Better, Metric
 from railgauge.tools.options import program, read_options
+from railgauge.tools.output_checks import checks_nothing
 from railgauge.tools.text import clean, is_torn
 from railgauge.tools.torn import complain
 
 Summary = Mapping[str, object]
 
-# ``$1`` is an exit code that is a result and not a failure: ibqueryerrors ends with 1 if it found
-# errors, sminfo with 255 if no subnet manager answered. The output shows which case it is.
+# ``$1`` is an exit code that is a result and no failure: ibqueryerrors ends with 1 if it found
+# errors, sminfo with 255 if no subnet manager answered. The output distinguishes the cases.
 _SCRIPT = 'answer=$1; shift; "$0" "$@"; code=$?; [ "$code" = "$answer" ] || exit "$code"'
 _NO_PORT = re.compile(
     r"^[^\n]{0,80}(?:Failed to open|can't open (?:UMAD|MAD) port|discover failed)[^\n]{0,120}",
@@ -55,7 +55,7 @@ class SubnetProgram:
     arguments: tuple[str, ...] = ()
     answer: int = 0
 
-    claims = staticmethod(claims_nothing)
+    output_checks = staticmethod(checks_nothing)
 
     def commands(self, setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG002 - no server
         """Return the command. Raises ``BadInput`` if the hostfile names no subnet."""

@@ -14,7 +14,6 @@ from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import Problem, ProblemKind
 from railgauge.core.terms import Flow
 from railgauge.tools import Setting
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.documents import Document, integer, items, number, part, read_document
 from railgauge.tools.form import FigureForm, ToolFigure, of_path
@@ -29,6 +28,7 @@ from railgauge.tools.options import (
     program,
     read_options,
 )
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.relations import AtMost
 from railgauge.tools.text import clean
 
@@ -98,7 +98,7 @@ def _flags(setting: Setting, options: Options) -> tuple[str, ...]:
     return (*flags, *(("-R",) if options.flag("reverse") else ()))
 
 
-# --- what it printed ---
+# --- its output ---
 
 _GIGA = 1e9
 _BITS_PER_BYTE = 8
@@ -218,11 +218,11 @@ def _collect_datagrams(
     sums = (part(end, f"sum_received{name}"), part(end, f"sum{name}"))
     total = next((one for one in sums if "jitter_ms" in one), {})
     jitter, lost, every = (total.get(key) for key in ("jitter_ms", "lost_packets", "packets"))
-    told = number(jitter), integer(lost), integer(every)
-    if told[0] is not None and told[1] is not None and told[2] is not None:
+    counts = number(jitter), integer(lost), integer(every)
+    if counts[0] is not None and counts[1] is not None and counts[2] is not None:
         if not part(end, f"sum_sent{name}"):
             _collect_total(f"bw_sent{ending}", total, collector)
-        add_datagrams((told[0], told[1], told[2]), ending, collector)
+        add_datagrams((counts[0], counts[1], counts[2]), ending, collector)
 
 
 def _collect_total(metric: str, total: dict[str, object], collector: OutputCollector) -> None:
@@ -299,32 +299,32 @@ _NUMBERS = re.compile(r"(\d{1,3})\.(\d{1,3})")
 _THREADED = (3, 16)
 
 
-def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
     """Compare protocol, streams, threads, direction, seconds, omitted start and write length.
 
     Also the address and the port to which it connected, and the time of the command.
     """
-    client, said = sides[0], sides[0].parsed.summary
+    client, summary = sides[0], sides[0].parsed.summary
     found = [
-        equal("protocol", "TCP", said.get("protocol")),
-        equal("streams", asked.option("streams", 1), said.get("streams")),
-        equal("sender", _sender(asked.option("reverse")), _said_sender(said.get("reverse"))),
-        equal("both ways", False, said.get("both_ways")),
-        _seconds("seconds", asked.option("duration_s", 10), said.get("duration_s")),
-        _seconds("omitted seconds", asked.option("omit_s", 0), said.get("omitted_s")),
+        equal("protocol", "TCP", summary.get("protocol")),
+        equal("streams", asked.option("streams", 1), summary.get("streams")),
+        equal("sender", _sender(asked.option("reverse")), _shown_sender(summary.get("reverse"))),
+        equal("both ways", False, summary.get("both_ways")),
+        _seconds("seconds", asked.option("duration_s", 10), summary.get("duration_s")),
+        _seconds("omitted seconds", asked.option("omit_s", 0), summary.get("omitted_s")),
     ]
     found += _threads(asked.option("streams", 1), client.parsed)
     if asked.case.sizes:
-        found.append(equal("length of a write", asked.case.sizes[0], said.get("write_bytes")))
+        found.append(equal("length of a write", asked.case.sizes[0], summary.get("write_bytes")))
     if asked.is_planned:
         found += _of_server(client)
-    if isinstance(seconds := said.get("seconds"), int | float):
+    if isinstance(seconds := summary.get("seconds"), int | float):
         found += long_enough(client, seconds, "of sending")
     return tuple(found)
 
 
-def _of_server(client: SideOutput) -> Iterator[Claim]:
-    """Claim that it connected to the address and the port of its command.
+def _of_server(client: SideOutput) -> Iterator[OutputCheck]:
+    """Check that it connected to the address and the port of its command.
 
     Each measurement has a port of its own, drawn from thousands.
     """
@@ -351,23 +351,23 @@ def identity(text: str) -> str:
     return f"from {local} port {port} to {remote} port {other} at {second}"
 
 
-def _threads(streams: object, parsed: Parsed) -> list[Claim]:
-    """Claim one thread a stream: before 3.16 one thread, and so one core, serves all streams."""
+def _threads(streams: object, parsed: Parsed) -> list[OutputCheck]:
+    """Check one thread a stream: before 3.16 one thread, and so one core, serves all streams."""
     found = _NUMBERS.match(parsed.tool_version or "")
     if found is None or streams == 1:
         return []
     threaded = (int(found[1]), int(found[2])) >= _THREADED
-    said = streams if threaded else f"1 (iperf {parsed.tool_version}; install 3.16)"
-    return [equal("threads", streams, said)]
+    shown = streams if threaded else f"1 (iperf {parsed.tool_version}; install 3.16)"
+    return [equal("threads", streams, shown)]
 
 
 def _sender(reverse: object) -> str:
     return "the server" if reverse else "the client"
 
 
-def _said_sender(reverse: object) -> str | None:
+def _shown_sender(reverse: object) -> str | None:
     return None if reverse is None else _sender(reverse)
 
 
-def _seconds(item: str, asked: object, said: object) -> Claim:
-    return equal(item, asked, f"{said:g}" if isinstance(said, int | float) else None)
+def _seconds(item: str, asked: object, shown: object) -> OutputCheck:
+    return equal(item, asked, f"{shown:g}" if isinstance(shown, int | float) else None)

@@ -28,7 +28,7 @@ _LINE = re.compile(
     rf"(?: {{1,12}}(?P<jitter>{_NUMBER}) ms {{1,12}}(?P<lost>[0-9]{{1,12}})/ {{0,6}}"
     r"(?P<datagrams>[0-9]{1,12}) \([0-9.e+-]{1,12}%\))?"
     rf"(?: {{1,12}}(?P<retransmits>[0-9]{{1,12}}))?(?: {{1,12}}{_NUMBER} [KMGT]?Bytes)?"
-    r" {0,40}(?P<said>sender|receiver|\(omitted\))?\s{0,20}"
+    r" {0,40}(?P<side>sender|receiver|\(omitted\))?\s{0,20}"
 )
 _CONNECTED = re.compile(r"\[ {0,4}([0-9]{1,4})\] local \S{1,80} port [0-9]{1,5} connected to ")
 _TEST = re.compile(
@@ -59,13 +59,13 @@ class _Rate:
     bits_per_s: float
     half: float
     retransmits: int | None
-    said: str
+    side: str
     datagrams: tuple[float, int, int] | None = None
 
 
 @dataclass(slots=True)
 class _Run:
-    """What the lines said; ``intervals`` and ``totals`` are those above and below the headings."""
+    """The values of the lines; ``intervals`` and ``totals`` are above and below the headings."""
 
     starts: int = 0
     ends: int = 0
@@ -81,8 +81,9 @@ class _Run:
 def read_table(text: str, collector: OutputCollector) -> tuple[str | None, dict[str, object]]:
     """Add the samples of one client's table; return the version and the summary as of ``-J``.
 
-    What the table does not say has no key: the length of a write and the planned duration only
-    stand in it with ``-V``. Rates must follow from bytes and seconds, and the sum from its streams.
+    A value that the table does not show has no key: the length of a write and the planned duration
+    are printed only with ``-V``. Rates must follow from bytes and seconds, and the sum from its
+    streams.
     """
     run = _Run()
     for line, _ in lines(text, _LONGEST_LINE):
@@ -93,10 +94,10 @@ def read_table(text: str, collector: OutputCollector) -> tuple[str | None, dict[
     collector.size_bytes = size if isinstance(size, int) else None
     for total in _of_all(run.totals):
         ending = _ENDINGS.get(total.role, "")
-        collector.add(f"bw_{_SIDES[total.said]}{ending}", "Gb/s", total.bits_per_s / 1e9)
+        collector.add(f"bw_{_SIDES[total.side]}{ending}", "Gb/s", total.bits_per_s / 1e9)
         if total.retransmits is not None:
             collector.add(f"retransmits{ending}", "count", total.retransmits, may_be_zero=True)
-        if total.datagrams is not None and total.said == "receiver":
+        if total.datagrams is not None and total.side == "receiver":
             add_datagrams(total.datagrams, ending, collector)
     for interval in _of_all(run.intervals):
         if _ENDINGS.get(interval.role) == "":
@@ -125,8 +126,8 @@ def _take(line: str, run: _Run) -> None:
         run.is_reverse = True
     elif found := _LINE.fullmatch(line):
         rate = _rate(found)
-        if rate.said != "(omitted)":
-            (run.totals if rate.said else run.intervals).append(rate)
+        if rate.side != "(omitted)":
+            (run.totals if rate.side else run.intervals).append(rate)
     elif found := _CONNECTED.match(line):
         run.connected.add(found[1])
     elif found := _TEST.match(line):
@@ -151,7 +152,7 @@ def _rate(found: re.Match[str]) -> _Rate:
         bits_per_s=float(found["rate"]) * unit,
         half=_half(found["rate"]) * unit,
         retransmits=int(found["retransmits"]) if found["retransmits"] else None,
-        said=found["said"] or "",
+        side=found["side"] or "",
         datagrams=(float(found["jitter"]), int(found["lost"]), int(found["datagrams"]))
         if found["jitter"]
         else None,
@@ -205,7 +206,7 @@ def _check_totals(run: _Run, collector: OutputCollector) -> None:
     roles = sorted({rate.role for rate in run.totals})
     for role in roles:
         for side in _SIDES:
-            mine = [rate for rate in run.totals if (rate.role, rate.said) == (role, side)]
+            mine = [rate for rate in run.totals if (rate.role, rate.side) == (role, side)]
             streams = [rate for rate in mine if rate.stream != "SUM"]
             sums = [rate for rate in mine if rate.stream == "SUM"]
             names = {rate.stream for rate in streams}
@@ -230,7 +231,7 @@ def _adds_up(streams: Sequence[_Rate], total: _Rate) -> bool:
 
 def _check_intervals(run: _Run, collector: OutputCollector) -> None:
     """The intervals of each stream follow each other, up to the end of the run."""
-    ends = {rate.role: rate.end_s for rate in run.totals if rate.said == "sender"}
+    ends = {rate.role: rate.end_s for rate in run.totals if rate.side == "sender"}
     for stream in sorted({(rate.stream, rate.role) for rate in run.intervals}):
         mine = [rate for rate in run.intervals if (rate.stream, rate.role) == stream]
         at = 0.0
@@ -257,7 +258,7 @@ def _check_rate(rate: _Rate, collector: OutputCollector) -> None:
 
 
 def _summary(run: _Run) -> dict[str, object]:
-    sent = next((rate for rate in run.totals if rate.said == "sender"), None)
+    sent = next((rate for rate in run.totals if rate.side == "sender"), None)
     streams = {rate.stream for rate in run.totals if rate.stream != "SUM"}
     roles = {rate.role for rate in run.totals if rate.role}
     found: dict[str, object] = {

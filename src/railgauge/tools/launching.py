@@ -64,7 +64,7 @@ def launcher_options(setting: Setting, options: Options) -> tuple[str, ...]:
 
 
 def _on_nodes(setting: Setting, word: str) -> str:
-    """The argument with the names that devices have on the nodes, which must be the same ones.
+    """Return the argument with the names of devices on the nodes, which must be the same on all.
 
     Open MPI takes no list with the name of an interface that a node does not have.
     """
@@ -103,7 +103,7 @@ def launched(setting: Setting, launch: Launch) -> Command:
     """Return the launcher's command, which runs on the first node.
 
     With ``launch: through-suite`` the suite starts the launcher's daemons on the nodes. If the
-    launcher is asked to bind each rank to a core, each rank says which it got.
+    launcher is asked to bind each rank to a core, each rank prints its core.
     """
     others = {host.address: host.name for host in launch.hosts}
     through = setting.cluster.launch == LaunchWay.THROUGH_SUITE and len(others) > 1

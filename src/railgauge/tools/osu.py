@@ -119,5 +119,5 @@ def _check(text: str, run: _Run, collector: OutputCollector) -> None:
 
 
 def _skips(small: int, large: int) -> bool:
-    """Whether sizes that double, as all these tests', go on after one that is missing."""
+    """Whether a size is missing: these tests double the size from row to row."""
     return large != 2 * small

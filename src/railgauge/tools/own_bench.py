@@ -1,4 +1,4 @@
-"""What a benchmark of this project, a Python program on the nodes, prints if it cannot measure."""
+"""Messages of this project's own benchmarks, Python programs on the nodes, that cannot measure."""
 
 from __future__ import annotations
 

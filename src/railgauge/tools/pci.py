@@ -21,13 +21,13 @@ def whole(address: str) -> tuple[int, int, int] | None:
 
 
 def bus_of(address: str) -> int:
-    """Return the bus of a whole address; -1 if it is none."""
+    """Return the bus of a whole address; -1 for any other text."""
     place = whole(address)
     return place[1] if place else -1
 
 
 def same(printed: str, address: str) -> bool:
-    """Whether a test may mean the GPU at ``address``, a whole one, by what it printed."""
+    """Whether a printed address may mean the GPU at ``address``, a whole one."""
     bus = brief(printed)
     place = whole(printed)
     return (

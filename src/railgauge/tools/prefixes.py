@@ -7,10 +7,10 @@
     >>> without_prefixes("0: #bytes\n65536\n")
     '0: #bytes\n65536\n'
 
-A prefix is removed if most lines have it and every line that could be a row does: a row without it
-comes from somewhere else, and must not be read under the heading of this table. Lines of different
-ranks, nodes or containers, which a launcher mixes, are sorted by where they come from, so that the
-rows of two tables are never read as those of one.
+A prefix is removed if most lines have it and every line that could be a row has it: a row without
+it has another origin, and must not be read under the heading of this table. Lines of different
+ranks, nodes or containers, which a launcher mixes, are sorted by origin, so that the rows of two
+tables are never read as those of one.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _LONGEST_PREFIX = 400
 class Prefix:
     """One form of prefix; the group ``who`` is the rank, node or container, if it names one.
 
-    ``is_weak``: it is little more than a word and a colon, as programs print values too, and counts
-    only above what must be a table. ``is_time``: it tells when a line was written, as a kernel's
-    log does by itself.
+    ``is_weak``: it is little more than a word and a colon, which may also be a label of a value; it
+    counts only above lines that must be a table. ``is_time``: it is the time of the line, which a
+    kernel's log has by itself.
     """
 
     name: str
@@ -52,7 +52,7 @@ _LEVEL = r"(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL)"
 # The blank behind a prefix may be gone where nothing follows it.
 _GAP = r"(?:[ \t]|$)"
 _STREAM = r"<std(?:out|err|diag)>"
-# The order matters: of two forms that fit a line, the first one is what it has.
+# The order matters: of two forms that fit a line, the first one counts.
 FORMS = (
     _form(
         "Open MPI",
@@ -167,7 +167,7 @@ def _common(lines: Sequence[str], forms: Sequence[Prefix]) -> Prefix | None:
 def _has_no_gap(lines: Sequence[str], matches: Sequence[re.Match[str] | None]) -> bool:
     """Return whether some lines have the prefix without the blank that the form asks for.
 
-    Then the blank of the others is their own, and a row that fills its column has none.
+    Then the blank of the other lines belongs to their column, which a wide value fills.
     """
     begins = {found[0].rstrip() for found in matches if found}
     lengths = {len(begin) for begin in begins}
@@ -181,8 +181,8 @@ def _has_no_gap(lines: Sequence[str], matches: Sequence[re.Match[str] | None]) -
 def _first_of(forms: Sequence[Prefix]) -> Callable[[str], str | None]:
     """Return a function that names the first form of a line: ``f`` and its place.
 
-    Every line of every output is looked at: a pattern for each form takes seven times as long. More
-    than half of the lines are those of earlier outputs.
+    Every line of every output is checked: one pattern for each form would take seven times as long.
+    The result is cached, because more than half of the lines occur in earlier outputs.
     """
     patterns = (form.pattern.pattern.replace("(?P<who>", "(?:") for form in forms)
     either = "|".join(f"(?P<f{place}>{pattern})" for place, pattern in enumerate(patterns))
@@ -197,7 +197,7 @@ def _first_of(forms: Sequence[Prefix]) -> Callable[[str], str | None]:
 
 
 def _is_a_name(lines: Sequence[str], matches: Sequence[re.Match[str] | None], form: Prefix) -> bool:
-    """Return whether what stands before the lines is a prefix, and no label of a value."""
+    """Return whether the text before the lines is a prefix, and no label of a value."""
     if not form.is_weak:
         return True
     found = [(line, match) for line, match in zip(lines, matches, strict=True) if match]
@@ -205,15 +205,15 @@ def _is_a_name(lines: Sequence[str], matches: Sequence[re.Match[str] | None], fo
     if any(map(_JSON.match, rest)):
         return True
     named = form.pattern.groupindex
-    said = Counter(match["who"] if named else "" for _, match in found)
-    are_words = not all(name.isdigit() for name in said if name)
-    if max(said.values()) == 1 or (are_words and 2 * len(said) > len(found)):
+    origins = Counter(match["who"] if named else "" for _, match in found)
+    are_words = not all(name.isdigit() for name in origins if name)
+    if max(origins.values()) == 1 or (are_words and 2 * len(origins) > len(found)):
         return False
     return any(map(_OF_TABLE.match, rest))
 
 
 def _take_off(lines: list[str], origins: list[str], form: Prefix) -> None:
-    """Take the prefix off each line; a line without it comes from where the one before does."""
+    """Remove the prefix of each line; a line without it has the origin of the line before it."""
     named = form.pattern.groupindex
     before = ""
     for at, line in enumerate(lines):

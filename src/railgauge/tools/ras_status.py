@@ -140,8 +140,8 @@ def _collect_group(group: _Group, errors: list[str], collector: OutputCollector)
             if group.errors == "INCOMPLETE"
             else ProblemKind.COMMUNICATOR_ERRORS
         )
-        said = " ".join(line.strip() for line in errors if line.strip())
-        collector.error(kind, f"{placement} is {group.errors}: {said}")
+        lines = " ".join(line.strip() for line in errors if line.strip())
+        collector.error(kind, f"{placement} is {group.errors}: {lines}")
     if group.status in _UNDERWAY:
         collector.warn(ProblemKind.COMMUNICATOR_STATUS, f"{placement} is {group.status}")
     elif group.status != "RUNNING":

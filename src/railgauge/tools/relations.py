@@ -1,7 +1,7 @@
 """Relations between the figures of one row: a tool declares them, the collector checks them.
 
-A column that is taken for another, a digit that a launcher lost and a value that was edited by hand
-break one of them::
+A column that is mistaken for another, a digit that a launcher lost or a value that was edited by
+hand breaks one of them::
 
     >>> latency = Statistics(r"(?P<of>lat)_(?P<as>min|typical|avg|max)", 0.01)
     >>> latency.contradiction({"lat_min": 9.0, "lat_typical": 2.0, "lat_max": 1.0})
@@ -24,20 +24,20 @@ _RANKS = {
     "min": _LEAST, "median": _MIDDLE, "typical": _MIDDLE, "max": _MOST, "peak": _MOST,
     "p100": _MOST,
 }  # fmt: skip
-# What this is of a row is the mean: neither a rank, nor always beside the median.
+# The name of the mean: it has no rank, and may be on either side of the median.
 _MEANS = frozenset({"mean", "avg", "average", ""})
 _PERCENTILE = re.compile(r"p(\d{1,2})(\d{0,3})")
 # perftest prints a peak of 0 where it measured none.
 _MAY_BE_ABSENT = "peak"
-# What a value of six digits loses in a binary number.
+# Rounding of a value of six digits in a binary number.
 _EDGE = 1e-6
 
 
 class Relation(Protocol):
-    """What must hold between the figures of one row."""
+    """A relation that must hold between the figures of one row."""
 
     def contradiction(self, row: Mapping[str, float], size_bytes: int | None = None) -> str:
-        """Return what contradicts what, for metrics by name; empty if nothing does."""
+        """Return the contradiction between values of metrics; empty if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class AtMost:
 
 
 def contradictions(samples: Iterable[Sample], relations: tuple[Relation, ...]) -> Iterable[str]:
-    """Yield what contradicts itself in any row: the same size, placement and iteration."""
+    """Yield the contradictions of each row: the values of one size, placement and iteration."""
     if not relations:
         return
     rows: dict[tuple[int | None, str | None, int], dict[str, float]] = {}

@@ -124,7 +124,7 @@ def _collect_tables(lines: list[str], collector: OutputCollector) -> None:
             complain(line, collector)
     _complain_if_empty(table, collector)
     if table:
-        message = "nothing says how many sizes a table has: the last ones may be missing"
+        message = "the number of sizes of a table is not printed: the last ones may be missing"
         collector.warn(ProblemKind.NO_CLOSING_LINE, message)
 
 

@@ -99,7 +99,7 @@ def _collect(lines: list[str], collector: OutputCollector) -> dict[str, bool]:
 
 
 def _is_part(line: str, programs: dict[str, bool]) -> bool:
-    """Return whether a line is what is left of a row in which another text stands."""
+    """Return whether a line is the rest of a row that another text interrupts."""
     is_inside = programs.get("hipBusBandwidth") is False and line.strip() != ""
     is_of_bus = "hipBusBandwidth" in programs and bool(_BUS_TEST.search(line))
     return is_inside or is_of_bus or bool(_PART.search(line))

@@ -1,4 +1,4 @@
-"""Removal of what terminals and launchers add to a tool's output, and access to its lines.
+"""Removal of everything that terminals and launchers add to a tool's output; access to its lines.
 
 No other module cleans output::
 
@@ -19,12 +19,12 @@ from railgauge.tools.prefixes import without_prefixes
 _COLOUR = re.compile(
     r"\x1b(?:\[[0-9;?]{0,20}[@-~]|\][^\x07\x1b\n]{0,1000}(?:\x07|\x1b\\)|[()][0-9A-B]|[=>78])"
 )
-# What a shell prints below an output that was copied from a terminal.
+# The prompt of a shell below an output that was copied from a terminal.
 _PROMPT = re.compile(
     r"(?:\([\w.\-]{1,60}\) )?(?:\[[\w.\-]{1,80}@[\w.\-]{1,80} [^\]\n]{1,200}\]"
     r"|[\w.\-]{1,80}@[\w.\-]{1,80}:[^\n$#]{0,200})[$#] ?|\$ ?"
 )
-# What watch prints above an output: Every 5.0s: nvidia-smi   node1: Fri Dec 12 16:34:07 2025
+# The heading of watch above an output: Every 5.0s: nvidia-smi   node1: Fri Dec 12 16:34:07 2025
 _WATCH = re.compile(r"\A\s{0,200}Every \d{1,6}(?:\.\d)?s: [^\n]{1,400}\n(?:[ \t]{0,200}\n)?")
 _BYTE_ORDER_MARK = "\ufeff"
 LONGEST_MESSAGE = 200
@@ -34,9 +34,8 @@ _QUOTED_LENGTH = 160
 def clean(text: str, *, is_log: bool = False) -> str:
     """Return the text as the tool printed it, with ``\\n`` as line end.
 
-    Colour codes, a byte order mark and what stands before every line are removed
-    (``without_prefixes``; ``is_log``: the text is a log, whose times stay), and digits of other
-    scripts are replaced.
+    Colour codes, a byte order mark and the prefix of every line are removed (``without_prefixes``;
+    ``is_log``: the text is a log, whose times stay), and digits of other scripts are replaced.
     """
     text = text.removeprefix(_BYTE_ORDER_MARK)
     if "\x1b" in text:

@@ -1,4 +1,4 @@
-"""Rows in the middle of which another program printed something: their parts are told, not read."""
+"""Rows that the output of another program interrupts: their parts are an error, never read."""
 
 from __future__ import annotations
 
@@ -35,6 +35,6 @@ def is_figure(text: str) -> bool:
 
 
 def complain(line: str, collector: OutputCollector) -> None:
-    """Add the error for what is left of a row."""
-    said = " ".join(line[:160].split())
-    collector.error(ProblemKind.UNPARSABLE, f"a row is interrupted by another text: {said!r}")
+    """Add the error for the rest of an interrupted row."""
+    text = " ".join(line[:160].split())
+    collector.error(ProblemKind.UNPARSABLE, f"a row is interrupted by another text: {text!r}")

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from railgauge.config.thresholds.limits import says_something
+from railgauge.config.thresholds.limits import applies_at
 from railgauge.config.thresholds.model import Measurement, Platform
 from railgauge.config.thresholds.reach import LINK_DECIDES_BYTES, LINKS_DECIDE_BYTES, SHARE_MIN
 from railgauge.core import naming
@@ -229,7 +229,7 @@ def _asserted_sizes(measurement: Measurement, limit: Limit) -> Iterator[int]:
     for extent in measurement.extents.values():
         for size in extent.sizes:
             asserted = limit.metric in measurement.asserted("size", size)
-            if asserted and low <= size <= high and says_something(limit, size):
+            if asserted and low <= size <= high and applies_at(limit, size):
                 yield size
 
 

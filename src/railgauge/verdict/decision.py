@@ -19,12 +19,12 @@ from railgauge.diagnosis.left_open.unplanned import unplanned
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
 from railgauge.planning import at_end, part, plan, reduction, sample
-from railgauge.planning.demand import NOT_SCANNED, SUBNET, DemandInputs, demands
 from railgauge.planning.needs import NO_GROUP, NO_PAIR, Candidate, no_scan, not_limited, unmet
 from railgauge.planning.pairing import ALTERNATING
 from railgauge.planning.part import LevelPart
 from railgauge.planning.plan import Level
 from railgauge.planning.reduction import Reduction
+from railgauge.planning.required import NOT_SCANNED, SUBNET, LevelScope, required_checks
 from railgauge.planning.soak import SoakPlan
 from railgauge.verdict import closing, history
 from railgauge.verdict.counts import RunVerdict, count, coverage, scope_of, verdict_of
@@ -180,7 +180,7 @@ def not_run(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
     wanted = run.level_of(platform, cluster)
     records = _ordered(run, results.records)
     why = _not_merged(run)
-    return unanswered(demands(DemandInputs(platform, cluster, wanted)), records, why)
+    return unanswered(required_checks(LevelScope(platform, cluster, wanted)), records, why)
 
 
 def _not_merged(run: RunPlan) -> str:

@@ -24,9 +24,9 @@ from railgauge.judging.assessor import Assessor
 from railgauge.judging.growth import CountedSpan, NodeCounters, device_names
 from railgauge.judging.kernel_log import LogSince
 from railgauge.judging.record import ItemRecord, settled
-from railgauge.planning import alone, demand
-from railgauge.planning.demand import DemandInputs
+from railgauge.planning import alone, required
 from railgauge.planning.plan import Level
+from railgauge.planning.required import LevelScope
 from railgauge.verdict import kernel_log
 from railgauge.verdict.unanswered import not_run
 
@@ -121,8 +121,8 @@ def begun_items(platform: Platform, cluster: Cluster, case: Case) -> Iterator[It
     measurement = platform.measurements[case.measurement]
     level = alone.level_of(measurement, case.nodes[0])
     place = Pair(*case.nodes) if alone.is_loopback(case) else case.nodes[0]
-    scope = DemandInputs(platform, cluster, level)
-    for one in demand.of_run(scope, measurement, place, case.pairing):
+    scope = LevelScope(platform, cluster, level)
+    for one in required.of_run(scope, measurement, place, case.pairing):
         if one.question.kind == LIMITS or not alone.is_loopback(case):
             yield replace(not_run(one, ""), questions=(one.question,))
 
@@ -147,7 +147,7 @@ def _facts(results: RunResults) -> Iterator[ItemRecord]:
     # All levels ask for the same facts.
     level = Level("", (), tuple(node.name for node in results.cluster.nodes), {})
     assessor = Assessor(results.platform, results.found, _nothing_measured)
-    for one in demand.demands(DemandInputs(results.platform, results.cluster, level)):
+    for one in required.required_checks(LevelScope(results.platform, results.cluster, level)):
         if one.question.kind == FACT:
             blank = not_run(one, "")
             own_id = f"preflight::{one.key.subject}{blank.id.partition(f'::{FACT}')[2]}"

@@ -27,7 +27,7 @@ def soak_item(test: str, title: str, nodes: Sequence[str]) -> ItemRecord:
 
 def time_item(soak: SoakPlan, nodes: Sequence[str]) -> ItemRecord:
     """The item that requires the soak's time, or its number of rounds."""
-    title = f"The cluster is under load for {soak.said}."
+    title = f"The cluster is under load for {soak.asked}."
     return soak_item(f"{FOLDER}/time::soaked", title, nodes)
 
 

@@ -9,14 +9,14 @@ from functools import cache
 from railgauge.core.model import GOOD, Outcome
 from railgauge.core.units import format_size
 from railgauge.judging.record import ItemRecord
-from railgauge.planning.demand import Demand, ItemKey
+from railgauge.planning.required import ItemKey, RequiredCheck
 
 NOT_ASKED = "no item of this run asked for it"
 NEVER_RAN = "the run ended before this item"
 
 
 def unanswered(
-    demanded: Iterable[Demand], records: Mapping[str, ItemRecord], why: str = ""
+    required: Iterable[RequiredCheck], records: Mapping[str, ItemRecord], why: str = ""
 ) -> Iterator[ItemRecord]:
     """Return a *not run* record for each required check that no item answers or accounts for.
 
@@ -29,9 +29,9 @@ def unanswered(
     passed = [item for item in records.values() if item.outcome in GOOD]
     answered = {question for item in passed for question in item.questions}
     accounted = {key for r in records.values() if r.outcome not in GOOD for key in _keys(r)}
-    for demand in demanded:
-        if demand.question not in answered and demand.key not in accounted:
-            yield not_run(demand, why or NOT_ASKED)
+    for check in required:
+        if check.question not in answered and check.key not in accounted:
+            yield not_run(check, why or NOT_ASKED)
 
 
 def _keys(item: ItemRecord) -> Iterator[ItemKey]:
@@ -39,21 +39,21 @@ def _keys(item: ItemRecord) -> Iterator[ItemKey]:
         yield ItemKey(item.subject, way, item.nodes, item.pairing, item.size_bytes)
 
 
-def not_run(demand: Demand, why: str) -> ItemRecord:
+def not_run(check: RequiredCheck, why: str) -> ItemRecord:
     """The *not run* record of a required check."""
-    key = demand.key
+    key = check.key
     size = "" if key.size_bytes is None else format_size(key.size_bytes)
-    where = "-".join(part for part in (demand.place, key.part, size) if part)
+    where = "-".join(part for part in (check.place, key.part, size) if part)
     return ItemRecord(
         id=f"{key.subject}::{key.way}[{where}]",
-        rung=demand.rung,
+        rung=check.rung,
         subject=key.subject,
         title=_title(key.subject, key.way),
         outcome=Outcome.NOT_RUN,
         nodes=key.nodes,
         pairing=key.part,
         size_bytes=key.size_bytes,
-        reason=demand.why_not or why,
+        reason=check.why_not or why,
         ways=_ways(key.way),
     )
 

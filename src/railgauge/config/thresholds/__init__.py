@@ -7,11 +7,15 @@ from railgauge.config.thresholds.limits import (
 )
 from railgauge.config.thresholds.load import load, load_file
 from railgauge.config.thresholds.model import LEVELS, Expectation, Measurement, Platform
-from railgauge.config.thresholds.perftest import DMA_BUF, PEER_MODULES
 from railgauge.config.thresholds.physics import ideal, in_its_unit, physical_ceiling, whole
-from railgauge.config.thresholds.site import on_site, with_model
+from railgauge.config.thresholds.site import (
+    DMA_BUF,
+    PEER_MODULES,
+    VERSIONS,
+    on_site,
+    with_model,
+)
 from railgauge.config.thresholds.source import available
-from railgauge.config.thresholds.versions import VERSIONS
 
 __all__ = [
     "DMA_BUF",

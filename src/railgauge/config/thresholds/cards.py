@@ -1,4 +1,4 @@
-"""The most that known cards carry, to find a declared rate that none of the model has. Pure."""
+"""The highest rates of known cards, to find a declared rate that no card of the model has. Pure."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def undeclarable(platform: Platform) -> Iterator[str]:
 
 
 def with_known_link(platform: Platform) -> Platform:
-    """Return the platform with the link of its GPUs, if it does not declare it and we know it."""
+    """Return the platform with the link of its GPUs, if it is known and not declared."""
     gpus = platform.gpus
     if gpus is None or gpus.link_gb_per_s is not None or gpus.model not in _GPUS:
         return platform

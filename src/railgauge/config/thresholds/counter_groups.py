@@ -1,4 +1,4 @@
-"""The groups of counters whose growth a platform file may limit: what they count, and where."""
+"""The groups of counters whose growth a platform file may limit, with their places and meanings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class CounterGroup:
 
     ``pattern`` matches their whole names. Each device must show all counters of ``needed``; a group
     without any needs at least one that matches, because drivers name these counters differently.
-    ``cause`` is what has happened where they grow too much, and ``source`` what documents them.
+    ``cause`` is the cause if they grow too much, and ``source`` documents them.
     """
 
     name: str
@@ -153,7 +153,7 @@ PORT_COUNTERS = tuple(
 # The counters of network devices that only ethtool shows.
 BY_ETHTOOL = ("pause_frames", "priority_discards", "devmem_drops")
 
-# The highest value of the counters of a port, at which they stand still (InfiniBand Architecture
+# The highest value of the counters of a port, at which they stop (InfiniBand Architecture
 # Specification, volume 1, PortCounters).
 _BITS = {
     4: ("local_link_integrity_errors", "excessive_buffer_overrun_errors"),

@@ -92,7 +92,7 @@ _PART = re.compile(r"(?:[^,\[\]]|\[[^\[\]]*\])+")
 _BASIS = re.compile(r"([0-9]{3}|datasheet|standard|derived|calibration|site): (.+)", re.DOTALL)
 
 
-# Of each of these sets an entry has one: what an expectation asks for, and how growth is limited.
+# An entry has one key of each of these sets: the rule of an expectation, and the limit of growth.
 _EITHER = (
     frozenset(
         {"equals", "one_of", "contains", "at_least", "at_most", "as_declared", "carries_rate",
@@ -107,7 +107,7 @@ _OF_FORM = {"measured_with": "alike"}
 def _merged(below: Any, above: Any) -> Any:
     """Merge ``above`` into ``below``: objects key by key; any other value, also ``null``, wins.
 
-    A form of an expectation replaces the one below, whatever that is: two never stand together.
+    A form of an expectation replaces any form below it: an entry never has two.
     """
     if not isinstance(below, Mapping) or not isinstance(above, Mapping):
         return above
@@ -130,7 +130,7 @@ def _gives(entry: JsonObject, forms: frozenset[str]) -> bool:
 
 
 class _Unfolding:
-    """Expands what one file can expand by itself: sets of names, bases, sweeps, lists of lines."""
+    """Expands one file by itself: sets of names, bases, sweeps, lists of lines."""
 
     def __init__(
         self, file: Written, bases: JsonObject, origins: dict[tuple[str, str], tuple[str, str]]
@@ -140,7 +140,7 @@ class _Unfolding:
         own = file.document.get("bases", {})
         self._bases = {
             **bases,
-            **{name: self._said(text, f"$/bases/{name}") for name, text in own.items()},
+            **{name: self._basis_of_text(text, f"$/bases/{name}") for name, text in own.items()},
         }
 
     def document(self) -> dict[str, Any]:
@@ -213,15 +213,15 @@ class _Unfolding:
     def _basis(self, written: Any, path: str) -> Any:
         if isinstance(written, str) and written in self._bases:
             return self._bases[written]
-        return self._said(written, path)
+        return self._basis_of_text(written, path)
 
-    def _said(self, written: Any, path: str) -> Any:
+    def _basis_of_text(self, written: Any, path: str) -> Any:
         if isinstance(written, Mapping):
             return written
         found = _BASIS.fullmatch(text := _text(written))
         if found is None:
             known = ", ".join(sorted(getattr(self, "_bases", ()))) or "none"
-            what = f"{text[:60]!r} is neither a name under bases nor 'SOURCE: what the source says'"
+            what = f"{text[:60]!r} is neither a name under bases nor 'SOURCE: its statement'"
             _refuse(self._file.path, path, what, f"names under bases: {known}")
         return {"source": found[1], "says": found[2]}
 

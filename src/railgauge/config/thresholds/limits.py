@@ -13,8 +13,8 @@ from railgauge.core.model import Pairing
 from railgauge.core.terms import Scope
 from railgauge.core.units import KNOWN_UNITS, format_size, format_sweep
 
-# Sizes of a group, in nodes: a floor that neither the smallest nor a large group can reach is
-# out of reach for every group.
+# Sizes of a group, in nodes: a floor that neither the smallest nor a large group can reach cannot
+# be reached by any group.
 _NODES = {Scope.GROUP: (2, 1024)}
 
 
@@ -47,7 +47,7 @@ def matching(
         if limit.metric == metric
         and (not limit.pairings or (pairing is not None and pairing.distance in limit.pairings))
         and _in_span(limit, size_bytes)
-        and says_something(limit, size_bytes)
+        and applies_at(limit, size_bytes)
     ]
 
 
@@ -57,7 +57,7 @@ def _in_span(limit: Limit, size_bytes: int | None) -> bool:
     return limit.sizes[0] <= size_bytes <= limit.sizes[1]
 
 
-def says_something(limit: Limit, size_bytes: int | None) -> bool:
+def applies_at(limit: Limit, size_bytes: int | None) -> bool:
     """Whether the limit applies at a message size: each of its bounds has a value there."""
     bounds = [bound for bound in (limit.floor, limit.ceiling) if bound is not None]
     return limit.record_only or all(bound_at(bound, size_bytes) is not None for bound in bounds)
@@ -168,7 +168,7 @@ def _without_path(
 def _no_share(
     platform: Platform, measurement: Measurement, pairing: Pairing | None, limit: Limit
 ) -> Iterator[str]:
-    """Check a floor that is a share: what it is a share of is known, and the share is below 1."""
+    """Check a floor that is a share: its whole is known, and the share is below 1."""
     if limit.of not in SHARES:
         return
     if whole(platform, measurement, pairing, limit) is None:

@@ -263,7 +263,7 @@ class _Reader:
         return has
 
     def _check_rails(self, pointer: str, entry: Mapping[str, Any]) -> None:
-        """Refuse what cannot be told of rails that are measured at the same time."""
+        """Refuse settings that are meaningless for rails that are measured at the same time."""
         if entry.get("rails") != "together":
             return
         if entry.get("scope", Scope.PATH) != Scope.PATH:

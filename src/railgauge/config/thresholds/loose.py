@@ -1,10 +1,10 @@
-"""Limits that find no fault: floors far below what the hardware reaches, and the like. Pure.
+"""Limits that find no fault, such as floors far below the speed of the hardware. Pure.
 
-A file with floors of 28.8 MiB/s where 28.8 Gb/s were meant looks like any other, and a cluster at a
-tenth of its speed passes. So each limit is held against what healthy hardware reaches (``reach``)
-and what a standard allows. A limit that is looser is bad input, unless its basis is a measurement
-of such a platform close to it, or the site declares it with ``loose``: then every report lists it,
-and the run is accepted with deviations at best.
+A file with floors of 28.8 MiB/s instead of 28.8 Gb/s looks like any other, and passes a cluster at
+a tenth of its speed. Therefore each limit is compared with the speed of healthy hardware
+(``reach``) and with standards. A looser limit is bad input, unless its basis is a measurement of
+such a platform close to it, or the site declares it with ``loose``: then every report lists it, and
+the run is at best accepted with deviations.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from railgauge.config.thresholds.cards import with_known_link
-from railgauge.config.thresholds.limits import at_size, bound_at, says_something
+from railgauge.config.thresholds.limits import applies_at, at_size, bound_at
 from railgauge.config.thresholds.loose_counters import PACKET_BYTES, loose_counters
 from railgauge.config.thresholds.model import DeclaredLoose, Measurement, Platform
 from railgauge.config.thresholds.physics import (
@@ -44,7 +44,7 @@ HOW = (
 )
 # By how much a measured value may be better than a limit that is based on it.
 _ABOVE_MAX = 4 / 3
-# A ceiling of more than this many times what the hardware carries finds no wrong measurement.
+# A ceiling of more than this many times the hardware's own finds no wrong measurement.
 _CEILINGS_MAX = 2
 # Samples between half of what is reached and all of it never vary more (standard deviation over
 # mean: (1 - h) / (2 sqrt h) for h = 1/2), and their worst is never below half of their median.
@@ -80,7 +80,7 @@ def loose(platform: Platform) -> Iterator[Loose]:
 
 
 def declared(document: Mapping[str, Any]) -> tuple[DeclaredLoose, ...]:
-    """Return what a file in the long form declares as loose."""
+    """Return the limits that a file in the long form declares as loose."""
     return tuple(_declared(document, ""))
 
 
@@ -89,15 +89,15 @@ def _declared(value: Any, pointer: str) -> Iterator[DeclaredLoose]:
         value = dict(enumerate(value))
     if not isinstance(value, Mapping):
         return
-    if (said := value.get("loose")) is not None:
-        yield DeclaredLoose(pointer, said["reason"], said["who"])
+    if (entry := value.get("loose")) is not None:
+        yield DeclaredLoose(pointer, entry["reason"], entry["who"])
     for key, inner in value.items():
         if key not in ("loose", "options", "expected", "environment"):
             yield from _declared(inner, f"{pointer}/{key}")
 
 
 def unheld(platform: Platform) -> Iterator[Limit]:
-    """Yield each limit for which nobody knows what healthy hardware reaches."""
+    """Yield each limit for which the speed of healthy hardware is unknown."""
     for measurement in platform.measurements.values():
         for limit in measurement.limits:
             places = _places(platform, measurement, limit)
@@ -128,7 +128,7 @@ class _Place:
 
     @property
     def measured(self) -> float | None:
-        """What the basis says was measured here; ``None`` if it is no measurement."""
+        """The value that the basis names as measured here; ``None`` if it is no measurement."""
         basis = self.limit.basis
         is_one = basis.source.isdigit() or basis.source == CALIBRATION
         return self.bound(basis.measured) if is_one else None
@@ -140,7 +140,7 @@ class _Place:
 
 
 def _of(platform: Platform, measurement: Measurement, limit: Limit) -> Iterator[str]:
-    """Yield what is too loose in a limit."""
+    """Yield each way in which a limit is too loose."""
     yield from _of_dispersion(limit.dispersion)
     for place in _places(platform, measurement, limit):
         yield from filter(None, (side(place) for side in (_low, _slow, _high, _many)))
@@ -171,7 +171,7 @@ def _sizes(measurement: Measurement, limit: Limit) -> list[int | None]:
     points = {size for curve in bounds for size, _ in curve.points}
     sizes = points | {size for extent in measurement.extents.values() for size in extent.sizes}
     low, high = limit.sizes or (0, math.inf)
-    return [one for one in sorted(sizes) if low <= one <= high and says_something(limit, one)]
+    return [one for one in sorted(sizes) if low <= one <= high and applies_at(limit, one)]
 
 
 # --- one check for each way to be too loose; an empty text if the limit is not ---
@@ -214,7 +214,7 @@ def _slow(place: _Place) -> str:
 
 
 def _high(place: _Place) -> str:
-    """Whether a ceiling of a bandwidth lies far above what the hardware carries."""
+    """Whether a ceiling of a bandwidth lies far above that of the hardware."""
     ceiling, found = place.bound(place.limit.ceiling), reach(*place.of)
     if ceiling is None or found is None:
         return ""

@@ -24,11 +24,11 @@ _NEWEST, _LANES = 5, 16
 # The payload of a packet of Ethernet over TCP.
 PACKET_BYTES = 1448
 _SECONDS = 3600
-# A path past the NICs moves nothing over them; an idle one is 100 % below the mean of all. No
-# packet, also one that the driver put together, is longer than 64 KiB.
+# A path that bypasses the NICs moves nothing over them; an idle NIC is 100 % below the mean of all.
+# No packet is longer than 64 KiB, not even one that the driver merged.
 _PAYLOAD_MIN, _PAYLOAD_MAX, _IDLE, _LONGEST_PACKET = 0.25, 100, 1.0, 2**16
 _BEHIND_MAX = 0.5
-# A GPU is slowed down far below this, and never draws twice its limit.
+# A GPU throttles far below this, and never draws twice its limit.
 _HOTTEST, _POWER_MAX, _CLOCK_MIN, _SAMPLES_MIN = 125, 2, 0.5, 0.5
 
 _Found = Iterator[tuple[str, str]]
@@ -55,7 +55,7 @@ def _first(pointer: str, found: Iterator[str]) -> _Found:
 
 
 def _of_telemetry(platform: Platform, limits: Telemetry) -> _Found:
-    """What a GPU may do; the numbers of its board are those that are expected of it."""
+    """The limits of telemetry, compared with the values that are expected of the GPU's board."""
     clock, most = limits.clock, _expected(platform, "gpu_clock_max")
     if clock and most and clock.floor_mhz < _CLOCK_MIN * most * 0.999:
         yield "/telemetry/clock", f"floor {clock.floor_mhz:g} MHz is below half of {most:g} MHz"

@@ -1,4 +1,4 @@
-"""A platform file without secrets: it is in every run and every bundle, and each judges by it."""
+"""A platform file without secrets: every run and every bundle holds it, and is judged by it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,6 @@ def masked(path: Path, document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _settings(part: Any) -> Iterator[Any]:
-    """The variables and options of a document or a part of it: what commands are made of."""
+    """The variables and options of a document or a part of it, which are parts of commands."""
     for name, value in part.items() if isinstance(part, Mapping) else ():
         yield from [value] if name in ("variables", "options") else _settings(value)

@@ -72,7 +72,7 @@ class Gpus:
     topology: tuple[str, ...] = ()
 
 
-# The rule of a PCIe link, and the value of ``at_least`` that stands for what is declared.
+# The rule of a PCIe link, and the value of ``at_least`` that stands for the declared one.
 CARRIES, DECLARED = "carries_rate", "declared"
 
 
@@ -82,8 +82,8 @@ class Expectation:
     or ``among.RULES``.
 
     ``fact`` is the path of a fact that the ladder does not know, ``per`` the kind of part that has
-    it. ``measured_with`` are the versions that the limits were measured with. If all nodes have the
-    same version and it is another one, the site must declare it in its hostfile.
+    it. ``measured_with`` are the versions with which the limits were measured. If all nodes have
+    the same other version, the site must declare it in its hostfile.
     """
 
     name: str
@@ -128,7 +128,7 @@ class PairLevel:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much of one measurement a level makes. ``sizes`` are in bytes.
+    """The extent of one measurement at a level. ``sizes`` are in bytes.
 
     ``sizes`` is empty if the tool has none. ``pairings`` is ``all``, ``near`` or ``one_per_nic``.
     ``cross_rail`` adds paths from each NIC to the next one of the other node.
@@ -288,8 +288,7 @@ class Peers:
 
 @dataclass(frozen=True, slots=True)
 class GrowthLimit:
-    """By how much a group of counters may grow at one device: ``ceiling`` in the whole run, or
-    ``per_hour``."""
+    """The growth limit of a group of counters at a device: ``ceiling`` a run, or ``per_hour``."""
 
     ceiling: int | None
     per_hour: float | None
@@ -317,7 +316,7 @@ class KernelLog:
 
 @dataclass(frozen=True, slots=True)
 class DeclaredLoose:
-    """A limit that a site wants although it finds no fault: its JSON pointer, why, and who."""
+    """A limit that a site wants although it finds no fault: JSON pointer, reason and name."""
 
     pointer: str
     reason: str
@@ -357,7 +356,7 @@ class Platform:
         return tuple(nic for nic in self.nics if nic.fabric)
 
     def samples(self, measurement: str) -> bool:
-        """Whether the GPUs are sampled while a measurement is made: a scan loads none."""
+        """Whether the GPUs are sampled during a measurement; a scan loads none."""
         found = self.measurements.get(measurement)
         if self.telemetry is None or found is None or found.scope == Scope.FABRIC:
             return False

@@ -1,8 +1,8 @@
-"""What healthy hardware reaches: the measure that limits are held against. Pure.
+"""The speed of healthy hardware, with which limits are compared. Pure.
 
-The most that the hardware carries (``physics``) times what is known to be left of it on this way,
-and for small messages what their overhead leaves. What is left of it is cautious on purpose: it
-must lie above what no healthy cluster of any site falls below.
+It is the ceiling of the hardware (``physics``) times the share that is known to remain on this
+path, and for small messages the share that their overhead leaves. The shares are cautious on
+purpose: no healthy cluster of any site may fall below them.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from railgauge.core.units import convert, dimension
 SHARE_MIN = 0.5
 # A time of more than this many times the derived one is no latency of this hardware.
 TIMES_MAX = 10
-# From these sizes on the links decide: below, the message rate does (docs/calibration.md).
-# A collective cuts its message into a part for each step; the healthy tables of the documents reach
+# From these sizes on the links decide, below them the message rate (docs/calibration.md). A
+# collective cuts its message into a part for each step; the healthy tables of the documents reach
 # half of their ideal at 32 MiB (002) and 64 MiB (000, 5.3).
 LINK_DECIDES_BYTES = 64 * 2**10
 LINKS_DECIDE_BYTES = 64 * 2**20
 # ... and wherever the overhead of a message is less than a hundredth of its time.
 _ALMOST = 0.99
 
-# Of what the way carries, this is left where no data sheet says more (docs/calibration.md).
+# The share of a path's ceiling that remains if no data sheet gives more (docs/calibration.md).
 _PEER_READS = 0.8  # GPU and NIC meet in a host bridge, which carries half of it or less
 _BETWEEN = 0.9  # packet headers, and the flags of the library's protocol
 _MEETING = 0.7  # the flows of an alltoall meet in the switches
@@ -58,9 +58,9 @@ _TRAINING, _OF_TRAINING = 0.25, ("compute_tflops", "model_tflops")
 _MESSAGES_PER_S = 3.5e6
 # The budget of docs/calibration.md for a message that crosses the fabric once.
 _CROSSING_S, _CROSSING_SOCKETS_S, _STEP_INSIDE_S = 6e-6, 30e-6, 1e-6
-# The largest of a thousand latencies is that of a host that did something else meanwhile.
+# The largest of a thousand latencies is one during which the host did something else.
 _OUTLIERS, _OUTLIER = frozenset({"lat_max", "lat_p999", "lat_stdev"}), 10
-# What the slowest way between two GPUs carries, PCIe 3.0 x16, in bytes per second.
+# The ceiling of the slowest path between two GPUs, PCIe 3.0 x16, in bytes per second.
 _SLOWEST_INSIDE = 15.75e9
 _AVERAGES = "avg_"
 _COLLECTIVES = frozenset({"busbw", "avg_busbw", "algbw"})
@@ -75,7 +75,7 @@ _BITS = 8
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """What is reached, in the limit's unit: ``left`` of ``most``, which is ``what`` carries."""
+    """The speed in the limit's unit: the share ``left`` of ``most``, the ceiling of ``what``."""
 
     most: float
     what: str
@@ -85,7 +85,7 @@ class Reach:
 def reach(
     platform: Platform, measurement: Measurement, pairing: Pairing | None, limit: Limit
 ) -> Reach | None:
-    """Return what healthy hardware reaches with large messages; ``None`` if it is not known."""
+    """Return the speed of healthy hardware with large messages; ``None`` if it is unknown."""
     kind, scope = dimension(limit.unit), measurement.scope
     option, what = _COUNTED.get(metric_of(limit), ("", ""))
     if asked := measurement.options.get(option):
@@ -111,9 +111,9 @@ def least_floor(
 ) -> float | None:
     """Return the lowest floor that still finds a fault, in the limit's unit; ``None`` if unknown.
 
-    Half of what is reached. For smaller messages it falls with the size, for they take no longer
-    than the smallest large one, and is at least what a tenth of the speed with the derived overhead
-    gives. For an average it is the average over its sizes.
+    It is half of the reached speed. For smaller messages it falls with the size, because they take
+    no longer than the smallest large one, but is at least a tenth of the speed with the derived
+    overhead. For an average it is the average over its sizes.
     """
     of = (platform, measurement, pairing)
     if metric_of(limit) == "msg_rate" and size_bytes and measurement.scope == Scope.PATH:
@@ -143,7 +143,7 @@ def derived_time(
     limit: Limit,
     size_bytes: int | None,
 ) -> float | None:
-    """Return how long a message takes by a budget, in the limit's unit; ``None`` if unknown."""
+    """Return the time of a message by a budget, in the limit's unit; ``None`` if unknown."""
     if dimension(limit.unit) != "time" or size_bytes is None:
         return None
     metric = metric_of(limit)
@@ -169,7 +169,7 @@ def _bytes_per_s(found: Reach | None) -> float:
 
 
 def _overhead(platform: Platform, measurement: Measurement, limit: Limit, most: float) -> float:
-    """Return the bytes that the way would carry in the time that each message costs besides."""
+    """Return the bytes that the path would carry in the overhead time of a message."""
     if measurement.scope == Scope.PATH:
         return convert(most, limit.unit, "B/s") / _MESSAGES_PER_S
     ranks = gpus_per_node(platform, measurement) * (1 if measurement.scope == Scope.NODE else 2)
@@ -192,11 +192,11 @@ def _has_rdma(platform: Platform) -> bool:
     return any(nic.rdma for nic in platform.fabric_nics)
 
 
-# --- what is reached on each way ---
+# --- the speed on each path ---
 
 
 def _of_data_sheet(limit: Limit, left: float) -> Reach | None:
-    """What a GPU reaches of its own: the limit's ceiling is what its data sheet says."""
+    """The speed of a GPU alone: the limit's ceiling is the value of its data sheet."""
     if limit.ceiling is None or isinstance(limit.ceiling, Curve):
         return None
     return Reach(limit.ceiling, "its own ceiling", left)
@@ -244,7 +244,7 @@ def _left_inside(platform: Platform) -> float:
 
 
 def _within_node(platform: Platform, measurement: Measurement, limit: Limit) -> Reach | None:
-    """What the links leave to a collective; a sum in a switch is no slower than a ring over it."""
+    """The share of a collective over the links; a switch adds no slower than a ring over it."""
     gpus, ranks = platform.gpus, gpus_per_node(platform, measurement)
     if gpus is None or gpus.link_gb_per_s is None:
         slowest = convert(_SLOWEST_INSIDE, "B/s", limit.unit)
@@ -262,7 +262,7 @@ def _within_node(platform: Platform, measurement: Measurement, limit: Limit) -> 
 def _between(
     platform: Platform, measurement: Measurement, pairing: Pairing | None, limit: Limit
 ) -> Reach | None:
-    """What the NICs leave to a collective, or the links inside a node if those carry less."""
+    """The share of a collective over the NICs, or over the links of a node if those carry less."""
     counts = (3, _MOST_NODES) if measurement.scope == Scope.GROUP else (2,)
     found = [ideal(platform, measurement, pairing, limit, nodes) for nodes in counts]
     best = min((one for one in found if one is not None), default=None)
@@ -276,9 +276,9 @@ def _between(
 
 
 def _share_inside(platform: Platform, measurement: Measurement) -> float:
-    """What the links between the GPUs of a node carry of what its NICs do, at most 1.
+    """The speed of the links between a node's GPUs as a share of that of its NICs, at most 1.
 
-    Links that are not declared count as no slower than the NICs, but for a sendrecv, which takes
+    Links that are not declared count as no slower than the NICs, except for a sendrecv, which uses
     one of them.
     """
     gpus, taking = platform.gpus, gpus_per_node(platform, measurement)
@@ -294,6 +294,6 @@ def _share_inside(platform: Platform, measurement: Measurement) -> float:
 
 
 def is_slot(link_gb_per_s: float | None, generations: Iterable[int] = PCIE_GTS) -> bool:
-    """Whether the link of a GPU is its slot, since it has no other."""
+    """Whether the link of a GPU is its slot, because it has no other."""
     slots = (pcie_gbps(generation, 16) / _BITS for generation in generations)
     return link_gb_per_s is not None and any(abs(link_gb_per_s - one) < 1 for one in slots)

@@ -1,4 +1,4 @@
-"""The sections of a platform file that need nothing but their own entry. Pure."""
+"""The sections of a platform file that depend on no other section. Pure."""
 
 from __future__ import annotations
 

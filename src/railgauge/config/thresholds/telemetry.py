@@ -1,4 +1,4 @@
-"""The section ``telemetry`` of a platform file: what the GPUs may do while they are measured."""
+"""The section ``telemetry`` of a platform file: limits of the GPUs during measurements."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Most:
 
 @dataclass(frozen=True, slots=True)
 class Telemetry:
-    """What is sampled of each GPU, every ``interval_ms``, how, and the limits.
+    """The samples of each GPU, every ``interval_ms``, their sampler, and the limits.
 
     ``most`` are those of ``temperature``, ``memory temperature`` and ``power``.
     """
@@ -82,7 +82,7 @@ class Telemetry:
 
     @property
     def needs(self) -> frozenset[str]:
-        """What each sample must show, because a limit is compared with it."""
+        """The values that each sample must show, because a limit is compared with them."""
         return _needs(self.never, self.clock, self.most)
 
 
@@ -100,14 +100,14 @@ LIMITS = ("throttling", "clock", *_MOST)
 
 
 def needed_for(limit: str) -> frozenset[str]:
-    """What each sample must show for one of ``LIMITS``."""
+    """The values that each sample must show for one of ``LIMITS``."""
     return frozenset({"throttling": (REASONS,), "clock": _OF_CLOCK}.get(limit) or (_MOST[limit],))
 
 
 def read_telemetry(entry: Mapping[str, Any] | None, vendor: str, path: str) -> Telemetry | None:
     """Return the section, ``None`` without one; ``vendor`` is that of the GPUs, empty for none.
 
-    Raises ``ThresholdError`` for GPUs that are not declared, and for a limit of what the tool of
+    Raises ``ThresholdError`` if no GPUs are declared, and for a limit of a value that the tool of
     their vendor does not show.
     """
     if entry is None:
@@ -126,7 +126,7 @@ def read_telemetry(entry: Mapping[str, Any] | None, vendor: str, path: str) -> T
 
 
 def _sampler(needs: frozenset[str], vendor: str, where: str) -> Sampler:
-    """The way to sample that shows all that is limited."""
+    """The sampler that shows all limited values."""
     known = stack(vendor).samplers
     if not known:
         what = f"railgauge knows no tool that samples GPUs of {vendor}"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from railgauge.config.thresholds.model import Platform
-from railgauge.planning import demand
+from railgauge.planning import required
 
 GPU, NIC, PAIRING, LINK = "gpu", "nic", "pairing", "link"
 _ENDS = re.compile(r"[>:]|(?<=\d)-(?=[a-z])")
@@ -16,10 +16,10 @@ def declared_parts(platform: Platform) -> dict[str, tuple[str, ...]]:
     """Return the names of all declared parts of a node, by kind."""
     count = platform.gpus.count if platform.gpus else 0
     return {
-        GPU: tuple(map(demand.gpu_label, range(count))),
+        GPU: tuple(map(required.gpu_label, range(count))),
         NIC: tuple(nic.name for nic in platform.fabric_nics),
         PAIRING: tuple(map(str, platform.pairings("gpu"))) if count else (),
-        LINK: tuple(demand.links(platform)),
+        LINK: tuple(required.links(platform)),
     }
 
 

@@ -27,7 +27,7 @@ from railgauge.diagnosis.whole import Diagnosis
 from railgauge.judging.correctness import checks_results, has_right_results
 from railgauge.judging.record import ItemRecord
 from railgauge.launchers import LAUNCHED
-from railgauge.planning.demand import GPU, LINK
+from railgauge.planning.required import GPU, LINK
 
 # The outcomes that leave an item's question open; the first one that a part has is told.
 _OPEN = (Outcome.ERROR, Outcome.BLOCKED, Outcome.NOT_RUN)

@@ -16,8 +16,8 @@ from railgauge.core.terms import Scope
 from railgauge.diagnosis.left_open import parts
 from railgauge.diagnosis.left_open.unknown import Unknown, folded
 from railgauge.planning import plan
-from railgauge.planning.demand import GPU, LINK
 from railgauge.planning.plan import Level
+from railgauge.planning.required import GPU, LINK
 
 _MOST_NAMES = 4
 OUTSIDE = "all but rung 0 and what runs over all nodes at once"

@@ -1,7 +1,7 @@
 """Faults that a node's kernel logged between its boot and the survey. Pure.
 
-The survey prints the lines that may name one, with what ends its reading of the log (``probe.sh``).
-Of each kind and device the first line is kept, and their number.
+The survey prints the lines that may name one, and the end of its reading of the log (``probe.sh``).
+For each kind and device the first line and the number of lines are kept.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from railgauge.facts.model import LoggedFault
 _MOST = 100
 _MORE = "more"
 LATER_FAULTS = "kernel_faults.#"
-"""Under this name ``NodeFacts.missing`` says that the log has more lines than the survey read."""
+"""The name in ``NodeFacts.missing`` of a log with more lines than the survey read."""
 
 
 def parse_faults(text: str) -> tuple[LoggedFault, ...]:
     """Return the faults in the output of the probe, by their first line.
 
-    A line of the kernel with a mask may have been one, whose words somebody called a secret.
+    A masked line of the kernel may also have been one, with a secret among its words.
     """
     found: dict[tuple[str, str], LoggedFault] = {}
     for line in text.split("\n"):
@@ -44,7 +44,7 @@ def has_more(text: str) -> bool:
 
 
 def _kind_and_device(record: KernelRecord) -> tuple[str, str] | None:
-    """The fault that a line names; ``None`` for one that counts during a run alone."""
+    """The fault that a line names; ``None`` for one that counts only during a run."""
     if record.is_kernels and MASK in record.text:
         return MASK, ""
     event = event_of(record, {})

@@ -19,10 +19,10 @@ from railgauge.facts.kernel.log import KernelRecord
 from railgauge.facts.kernel.xids import UNKNOWN, XIDS, Gravity
 from railgauge.facts.model import NodeFacts
 
-# Patterns are tried on so many characters of a line; the kernel's own lines are shorter.
+# Only this many characters of a line are searched; the kernel's own lines are shorter.
 _LONGEST_LINE = 1000
 _SLOT = re.compile(r"(?:(?P<domain>[0-9a-f]{4,8}):)?(?P<slot>[0-9a-f]{2}:[0-9a-f]{2})(?:\.[0-7])?")
-_BY_PROGRAM = "a line like this that a program wrote, not the kernel: "
+_BY_PROGRAM = "a line like this, written by a program and not by the kernel: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _named(name: str, address: str | None, netdev: str | None) -> dict[str, str]
 
 
 def _slot(address: str) -> str:
-    """``0000:3b:00`` for ``00000000:3B:00.0``: functions and spellings of one device are one."""
+    """``0000:3b:00`` for ``00000000:3B:00.0``: functions of a device give one slot."""
     match = _SLOT.fullmatch(address.lower())
     return f"{match['domain'][-4:] if match['domain'] else '0000'}:{match['slot']}" if match else ""
 
@@ -80,7 +80,7 @@ def events(records: Iterable[KernelRecord], known: Mapping[str, str]) -> Iterato
 
 
 def event_of(record: KernelRecord, known: Mapping[str, str]) -> KernelEvent | None:
-    """Return what a line means; ``None`` if the table has no kind for it.
+    """Return the event of a line; ``None`` if the table has no kind for it.
 
     A line that a program wrote is at most a note: only the kernel's own lines are evidence.
     """
@@ -100,21 +100,21 @@ def event_of(record: KernelRecord, known: Mapping[str, str]) -> KernelEvent | No
 def _event(
     record: KernelRecord, kind: KernelKind, match: re.Match[str], known: Mapping[str, str]
 ) -> KernelEvent | None:
-    said = {name: value for name, value in match.groupdict().items() if value}
-    if "count" in said and int(said["count"]) == 0:
+    fields = {name: value for name, value in match.groupdict().items() if value}
+    if "count" in fields and int(fields["count"]) == 0:
         return None
-    code, gravity, means, action = said.get("code", ""), kind.gravity, kind.means, kind.action
+    code, gravity, means, action = fields.get("code", ""), kind.gravity, kind.means, kind.action
     if kind.name == "xid" and code:
         xid = XIDS.get(int(code), UNKNOWN)
         gravity, means, action = xid.gravity, xid.means, xid.action
     if not record.is_kernels:
         gravity, means = Gravity.NOTE, _BY_PROGRAM + means
-    device = _device(said, known)
+    device = _device(fields, known)
     return KernelEvent(record, kind, code, device, gravity, means, action)
 
 
-def _device(said: Mapping[str, str], known: Mapping[str, str]) -> str:
-    address = said.get("pci", "")
-    place = known.get(_slot(address)) or known.get(said.get("dev", "")) or address.lower()
-    place = place or said.get("dev", "")
-    return f"{place} link {said['link']}" if "link" in said else place
+def _device(fields: Mapping[str, str], known: Mapping[str, str]) -> str:
+    address = fields.get("pci", "")
+    place = known.get(_slot(address)) or known.get(fields.get("dev", "")) or address.lower()
+    place = place or fields.get("dev", "")
+    return f"{place} link {fields['link']}" if "link" in fields else place

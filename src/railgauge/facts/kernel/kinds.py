@@ -1,9 +1,9 @@
-"""The kinds of lines of the kernel's log that mean something for an acceptance: a table.
+"""A table of the lines of the kernel's log that matter for an acceptance.
 
 A kind has a pattern, the cause that its lines are evidence of, its meaning, whether it is a fault
-or a note, what to do, and where all this comes from. The first kind whose pattern is found decides.
-Named groups of a pattern: ``pci`` is the address of the device, ``dev`` its name, ``code`` the
-number of an Xid or SXid, ``count`` a number of errors (0 is none), ``link`` a link of an NVSwitch.
+or a note, a remedy, and its source. The first kind whose pattern is found counts. Named groups of a
+pattern: ``pci`` is the address of the device, ``dev`` its name, ``code`` the number of an Xid or
+SXid, ``count`` a number of errors (0 is none), ``link`` a link of an NVSwitch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SOURCES = "standard: the Linux kernel's sources, "
 
 @dataclass(frozen=True, slots=True)
 class KernelKind:
-    """One row of the table; ``name`` tells the kind, and is ``xid`` or ``sxid`` for the codes."""
+    """One row of the table; ``name`` identifies it, and is ``xid`` or ``sxid`` for the codes."""
 
     name: str
     cause: str
@@ -57,7 +57,7 @@ _SWITCH = (
 )
 _SLOT = (
     "check seating, riser and slot of the device; lspci -vvv shows its AER registers and its link;"
-    " move the device to tell slot and device apart"
+    " move the device to another slot to see which of them is at fault"
 )
 _REFUSED = (
     "the IOMMU refused an access of a device to memory",
@@ -190,7 +190,7 @@ _ROWS: tuple[_Row, ...] = (
           "an uncorrected error that the processor reports", _MACHINE,
           _SOURCES + "arch/x86/kernel/cpu/mce/core.c, drivers/firmware/efi/cper.c"),
     ("machine-check-corrected", KERNEL_ERRORS, r"\[Hardware Error\]", _NOTE,
-          "an error that the processor reports, not said to be uncorrected", _MACHINE,
+          "an error that the processor reports without calling it uncorrected", _MACHINE,
           _SOURCES + "arch/x86/kernel/cpu/mce/core.c, drivers/firmware/efi/cper.c"),
     ("edac-uncorrected", KERNEL_ERRORS, r"EDAC \S+: (?P<count>\d+) UE ", _FAULT,
           "uncorrected errors of the host's memory", _RAM, _SOURCES + "drivers/edac/edac_mc.c"),
@@ -217,14 +217,14 @@ _ROWS: tuple[_Row, ...] = (
 )  # fmt: skip
 KINDS: tuple[KernelKind, ...] = tuple(map(_kind, _ROWS))
 
-# A line with none of these words is of no kind of the table; looking for them first is cheaper.
+# A line with none of these words is of no kind of the table; this search is cheaper.
 HINTS = re.compile(
     r"Xid|NVRM|AER|PCIe Bus|available PCIe|IO_PAGE_FAULT|DMAR"
     r"|DPC|pciehp|mlx5|NETDEV|[Ll]ink|amdgpu|ut of memory|Hardware Error|EDAC"
     r"|Memory failure|BUG|watchdog|Oops|Kernel panic|blocked for|stall|nvme|above threshold"
 )
 
-# Not public: the driver's lines are told if they are errors, and fail nothing.
+# The driver's lines are not documented: those at level error are reported, but fail nothing.
 METAX = _kind((
     "metax-driver", KERNEL_ERRORS, r"(?i)^\W*(?:metax|mxcd|mxgpu|mxc)\b", _NOTE,
     "an error that the driver of MetaX's GPUs reports", _DRIVER,
@@ -234,8 +234,8 @@ CRITICAL = _kind((
     "critical", KERNEL_ERRORS, "", _NOTE, "a critical line of no known kind", _DRIVER,
     "standard: syslog(2): levels 0 to 2 are emergencies, alerts and critical conditions",
 ))  # fmt: skip
-# Faults in a run that are none before it: links come and go and slots are empty while a machine
-# boots, and what programs do to memory and file systems is no fault of the hardware.
+# Lines that are faults in a run but not before it: while a machine boots, links go up and down and
+# slots are empty, and errors that programs cause in memory and file systems are no hardware faults.
 OF_A_RUN = frozenset(
     ("cable-unplugged", "transceiver", "link-down", "pcie-slot", "iommu-fault", "out-of-memory",
      "kernel-stall")

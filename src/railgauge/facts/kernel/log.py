@@ -1,9 +1,9 @@
-"""How the kernel's log of a node is read, and the part of it that a run covers. Pure.
+"""Reading of a node's kernel log, and the part of it that a run covers. Pure.
 
 ``/dev/kmsg`` gives one record for each read, with a number that grows by one from record to record
-(Documentation/ABI/testing/dev-kmsg). The survey notes the number of the last record, and the run
-ends with reading all records from that one on. Whatever is missing between them is therefore
-noticed: records that were overwritten, and a log that began anew.
+(Documentation/ABI/testing/dev-kmsg). The survey notes the number of the last record, and at its end
+the run reads all records from that one on. Gaps are therefore detected: overwritten records, and a
+log that restarted.
 
 A record is ``PRIORITY,NUMBER,MICROSECONDS,FLAGS;TEXT``, for example
 ``6,362,632053479,-;br0: port 1(eth1) entered disabled state``. The kernel writes bytes that cannot
@@ -26,7 +26,7 @@ _AT_THE_END = "Resource temporarily unavailable"
 _DENIED = ("Operation not permitted", "Permission denied")
 _RECORD = re.compile(r"(\d{1,10}),(\d{1,18}),(\d{1,16}),[^;]{0,200};(.*)")
 _MARK = re.compile(r"\d{1,10},(\d{1,18}),\d{1,16},")
-_MOST_SAID = 200
+_MOST_SHOWN = 200
 _FACILITY = 8  # a priority is 8 x facility + level; the kernel's own facility is 0
 
 _RIGHT = (
@@ -40,7 +40,7 @@ _LARGER = (
 
 # The first argument is the host's root, the second the number of the first record. dd is run twice:
 # a record that is overwritten while it reads ends it too early. awk prints each record once, and
-# what dd says.
+# the messages of dd.
 _SCRIPT = r"""LC_ALL=C; export LC_ALL; R=${1%/}
 printf 'boot_id %s\n' "$(cat "$R/proc/sys/kernel/random/boot_id" 2>&1)"
 for pass in 1 2; do dd if="$R/dev/kmsg" iflag=nonblock bs=8192 2>&1; done |
@@ -67,10 +67,10 @@ class KernelRecord:
 
 @dataclass(frozen=True, slots=True)
 class KernelReading:
-    """What one reading printed: all records from a number on, in order.
+    """One reading of the log: all records from a number on, in order.
 
-    ``up_s`` are the seconds since boot at the end of the reading; ``complaint`` is what kept it
-    from the end of the log, empty if it came there.
+    ``up_s`` are the seconds since boot at the end of the reading; ``complaint`` is the error that
+    ended it before the end of the log, empty without one.
     """
 
     boot_id: str | None
@@ -87,10 +87,10 @@ def reading_argv(rootfs: str, first: int) -> tuple[str, ...]:
 def parse_mark(text: str) -> str | None:
     """Return the number of the last record in the output of the probe, as text.
 
-    ``None`` unless it came to the end of the log: then what it printed is the reason.
+    ``None`` if the probe did not reach the end of the log: its output is then the reason.
     """
-    *said, last = text.strip("\n").split("\n")
-    mark, ended = _MARK.match(last), said[-1] if said else ""
+    *lines, last = text.strip("\n").split("\n")
+    mark, ended = _MARK.match(last), lines[-1] if lines else ""
     is_whole = ended.startswith("dd: ") and ended.endswith(_AT_THE_END)
     return mark[1] if mark and is_whole else None
 
@@ -131,11 +131,11 @@ _OWN = ("boot_id ", "uptime ")
 
 
 def _complaint(lines: Sequence[str]) -> str:
-    """What else was printed: the error that ended dd, if it is not the end of the log."""
+    """The error that ended dd, unless it marks the end of the log."""
     rest = [one for one in lines if one and not one[0].isdigit() and not one.startswith(_OWN)]
     if not rest:
         return "the log was not read to its end"
-    return "" if _AT_THE_END in rest[-1] else rest[-1][:_MOST_SAID]
+    return "" if _AT_THE_END in rest[-1] else rest[-1][:_MOST_SHOWN]
 
 
 def window(reading: KernelReading, boot_id: str | None, mark: int) -> tuple[KernelRecord, ...]:
@@ -150,7 +150,7 @@ def window(reading: KernelReading, boot_id: str | None, mark: int) -> tuple[Kern
         raise KernelLogUnread("the boot id is not known, so that a reboot would not be noticed")
     if reading.boot_id != boot_id:
         raise KernelLogUnread(
-            "the node was rebooted during the run: what its kernel logged before that is lost",
+            "the node was rebooted during the run: its kernel's log before the reboot is lost",
             remedy="read the log of the boot before on the node (journalctl -k -b -1)",
         )
     numbers = [record.number for record in reading.records]
@@ -165,29 +165,29 @@ def window(reading: KernelReading, boot_id: str | None, mark: int) -> tuple[Kern
 
 
 def remedy(complaint: str) -> str:
-    """Return which right is missing, if a complaint of dd says that one is; else what to do."""
+    """Return the remedy for a complaint of dd: the missing right, if one is."""
     denied = any(word in complaint for word in _DENIED)
     return _RIGHT if denied else "read /dev/kmsg on the node by hand, as this login"
 
 
-def ends_at(said: Transcript) -> datetime | None:
-    """When a command ended by the controller's clock; ``None`` if its transcript does not say."""
+def ends_at(transcript: Transcript) -> datetime | None:
+    """When a command ended by the controller's clock; ``None`` without a valid time."""
     try:
-        start = datetime.fromisoformat(said.started_at)
-        return start + timedelta(seconds=said.duration_s)
+        start = datetime.fromisoformat(transcript.started_at)
+        return start + timedelta(seconds=transcript.duration_s)
     except (ValueError, OverflowError):
         return None
 
 
 def moments(
-    records: Sequence[KernelRecord], reading: KernelReading, said: Transcript
+    records: Sequence[KernelRecord], reading: KernelReading, transcript: Transcript
 ) -> Iterator[datetime | None]:
-    """Yield when each record was written, by the controller's clock; ``None`` if not known.
+    """Yield the time of each record by the controller's clock; ``None`` if unknown.
 
-    The reading printed the node's uptime last, which is the clock of the records, so that the
-    node's own date is not needed and may be wrong.
+    The reading printed the node's uptime last. Records count by the uptime, so the node's date is
+    not needed and may be wrong.
     """
-    end = ends_at(said)
+    end = ends_at(transcript)
     for record in records:
         if end is None or reading.up_s is None:
             yield None

@@ -1,7 +1,7 @@
 """NVIDIA's Xid codes: what each means, whether the hardware is at fault, and what to do.
 
-A code is a ``NOTE`` if the catalogue traces it to the program that ran, or calls it information
-about another one. Codes that the catalogue lists as unused are not here: such a number is unknown.
+A code is a ``NOTE`` if the catalogue attributes it to the program that ran, or to another code.
+Codes that the catalogue lists as unused are left out: such a number is unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BASIS = (
 
 
 class Gravity(Term):
-    """What a line of the kernel's log shows: a fault, or something to know that fails nothing."""
+    """The gravity of a line of the kernel's log: a fault, or a note, which fails nothing."""
 
     NOTE = "note"
     FAULT = "fault"

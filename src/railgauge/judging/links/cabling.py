@@ -15,12 +15,12 @@ MANAGER, CABLING = "subnet_managers", "cabling"
 
 def judge_manager(scan: Scan, switch: SwitchUnderTest) -> list[Judgement]:
     """Judge whether a subnet manager is master and answers."""
-    said = sminfo.parse(scan.text)
-    masters = [sample.value for sample in said.samples if sample.metric == MANAGER]
+    parsed = sminfo.parse(scan.text)
+    masters = [sample.value for sample in parsed.samples if sample.metric == MANAGER]
     if not masters:
         raise MetricMissing("sminfo printed nothing about a subnet manager")
-    state = str(said.summary.get("state", "none answers"))
-    words = f"{state} at lid {said.summary['lid']}" if masters[0] else state
+    state = str(parsed.summary.get("state", "none answers"))
+    words = f"{state} at lid {parsed.summary['lid']}" if masters[0] else state
     miss = Miss((), words, "SMINFO_MASTER", f"no subnet manager is in charge: {words}")
     return judged(MANAGER, [] if masters[0] else [miss], words, "SMINFO_MASTER", switch.limits)
 
@@ -42,14 +42,14 @@ def _miscabled(cable: Cable, found: Topology, switch: SwitchUnderTest) -> Miss |
         return None
     subnet = switch.subnet
     near, far = subnet.label(cable.near), subnet.label(cable.far)
-    said, wanted = "missing", f"{near} to {far}"
+    state, wanted = "missing", f"{near} to {far}"
     if there is not None:
         other = found.label(there)
-        said = f"goes to {other}" + (f" of GUID {there.guid:#x}" if other == far else "")
+        state = f"goes to {other}" + (f" of GUID {there.guid:#x}" if other == far else "")
     elif elsewhere is not None:
-        said = f"{far} is joined to {found.label(elsewhere)}"
+        state = f"{far} is joined to {found.label(elsewhere)}"
     ends = (subnet.part(cable.near), subnet.part(cable.far))
-    return Miss(ends, said, wanted, f"cable {wanted}: {said}")
+    return Miss(ends, state, wanted, f"cable {wanted}: {state}")
 
 
 def _undeclared(found: Topology, switch: SwitchUnderTest) -> Iterator[Miss]:
@@ -64,6 +64,6 @@ def _undeclared(found: Topology, switch: SwitchUnderTest) -> Iterator[Miss]:
             continue
         name = subnet.nodes[end.guid].name
         if name == switch.owner or (is_first and name not in subnet.by_owner):
-            said = f"{subnet.label(end)} to {found.label(other)}"
+            state = f"{subnet.label(end)} to {found.label(other)}"
             ends = (subnet.part(end), found.part(other))
-            yield Miss(ends, said, "no cable", f"cable {said} is not declared")
+            yield Miss(ends, state, "no cable", f"cable {state} is not declared")

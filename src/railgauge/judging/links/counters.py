@@ -28,8 +28,8 @@ def judge_errors(scan: Scan, switch: SwitchUnderTest) -> list[Judgement]:
         for name, value in _of(end, errors, switch.subnet).items():
             most = switch.limits.most.get(name)
             if most is not None and value > most:
-                said = f"{name} {value}"
-                misses.append(_counter_miss(switch, end, other, said, f"at most {most:g}"))
+                found = f"{name} {value}"
+                misses.append(_counter_miss(switch, end, other, found, f"at most {most:g}"))
     words = f"{len(ends)} ports; {errors.nodes_checked} nodes were read"
     return judged(ERRORS, misses, words, _most(switch.limits), switch.limits)
 
@@ -82,7 +82,7 @@ def _errors(scan: Scan) -> ErrorScan:
 
 def _of(end: End, errors: ErrorScan, subnet: Topology) -> Mapping[str, int]:
     """The counters of a port. The scan lists only ports that counted errors."""
-    return errors.by_end.get((subnet.told_by(end), end.port), {})
+    return errors.by_end.get((subnet.key_of(end), end.port), {})
 
 
 def _ends(switch: SwitchUnderTest) -> list[tuple[End, End]]:
@@ -104,7 +104,7 @@ def _growth(
         if after < before:
             raise MetricMissing(
                 f"{name} of {label} went from {before} to {after}: it was cleared",
-                remedy="leave the counters alone while the suite runs",
+                remedy="do not clear counters while the suite runs",
             )
         if before >= FULL.get(name, math.inf):
             raise MetricMissing(
@@ -122,8 +122,8 @@ def _grown(
     for name, count in growth.items():
         most = switch.limits.most.get(name)
         if most is not None and count > most:
-            said = f"{name} grew by {count} in {format_value(seconds, 's')}"
-            yield _counter_miss(switch, end, other, said, f"at most {most:g}")
+            found = f"{name} grew by {count} in {format_value(seconds, 's')}"
+            yield _counter_miss(switch, end, other, found, f"at most {most:g}")
 
 
 def _bit_errors(
@@ -143,16 +143,16 @@ def _bit_errors(
     if surely_at_least(count) / bits > most:
         hourly = count * 3600 / seconds
         counted = f"{count} symbol errors in {format_value(seconds, 's')}, {hourly:.3g} an hour"
-        said = f"bit error rate {count / bits:.2g} ({counted})"
-        yield _counter_miss(switch, *ends, said, f"at most {most:g}")
+        found = f"bit error rate {count / bits:.2g} ({counted})"
+        yield _counter_miss(switch, *ends, found, f"at most {most:g}")
 
 
 def surely_at_least(count: int) -> float:
     """The smallest Poisson mean that gives ``count`` or more events with a chance of 5 %.
 
-    One error in a short time does not prove a high rate; this bound is what the count proves. It
-    uses Wilson and Hilferty's approximation of the chi-squared quantile, accurate to 4 % from 2
-    events up.
+    One error in a short time does not prove a high rate; the count proves this bound. It uses
+    Wilson and Hilferty's approximation of the chi-squared quantile, accurate to 4 % from 2 events
+    up.
     """
     if count < 1:
         return 0.0
@@ -162,10 +162,10 @@ def surely_at_least(count: int) -> float:
 _NORMAL_95 = 1.6449  # standard deviations that 5 % of a normal distribution lie below
 
 
-def _counter_miss(switch: SwitchUnderTest, end: End, other: End, said: str, limit: str) -> Miss:
+def _counter_miss(switch: SwitchUnderTest, end: End, other: End, found: str, limit: str) -> Miss:
     subnet = switch.subnet
-    reason = f"{subnet.label(end)} (to {subnet.label(other)}): {said}, limit {limit}"
-    return Miss((subnet.part(end), subnet.part(other)), said, limit, reason)
+    reason = f"{subnet.label(end)} (to {subnet.label(other)}): {found}, limit {limit}"
+    return Miss((subnet.part(end), subnet.part(other)), found, limit, reason)
 
 
 def _seconds(before: Scan, after: Scan) -> float:

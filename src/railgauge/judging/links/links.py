@@ -27,7 +27,7 @@ def judge_links(scan: Scan, switch: SwitchUnderTest) -> list[Judgement]:
 
 
 def _port(end: End, table: LinkTable, subnet: Topology) -> LinkPort | None:
-    return table.by_end.get((subnet.told_by(end), end.port))
+    return table.by_end.get((subnet.key_of(end), end.port))
 
 
 def _down(cable: Cable, table: LinkTable, switch: SwitchUnderTest) -> Iterator[Miss]:
@@ -36,11 +36,13 @@ def _down(cable: Cable, table: LinkTable, switch: SwitchUnderTest) -> Iterator[M
     for end in (cable.near, cable.far):
         port = _port(end, table, subnet)
         if port is None or (port.state, port.physical_state) != ("Active", "LinkUp"):
-            said = "is not in the subnet" if port is None else f"{port.state}/{port.physical_state}"
+            measured = (
+                "is not in the subnet" if port is None else f"{port.state}/{port.physical_state}"
+            )
             other = cable.far if end == cable.near else cable.near
             ends = (subnet.part(end), subnet.part(other))
-            reason = f"{subnet.label(end)} (to {subnet.label(other)}): {said}"
-            yield Miss(ends, said, "Active/LinkUp", reason)
+            reason = f"{subnet.label(end)} (to {subnet.label(other)}): {measured}"
+            yield Miss(ends, measured, "Active/LinkUp", reason)
             return
 
 
@@ -54,10 +56,10 @@ def _slow(cable: Cable, table: LinkTable, switch: SwitchUnderTest) -> Iterator[M
         port = _port(end, table, subnet)
         if port is None or port.width is None:
             continue
-        said = spelled(port.width, port.lane_gbps)
-        if said != cable.speed:
+        measured = spelled(port.width, port.lane_gbps)
+        if measured != cable.speed:
             other = cable.far if end == cable.near else cable.near
             ends = (subnet.part(end), subnet.part(other))
-            reason = f"{subnet.label(end)} (to {subnet.label(other)}) runs at {said}"
-            yield Miss(ends, said, cable.speed, f"{reason}, declared {cable.speed}")
+            reason = f"{subnet.label(end)} (to {subnet.label(other)}) runs at {measured}"
+            yield Miss(ends, measured, cable.speed, f"{reason}, declared {cable.speed}")
             return

@@ -1,4 +1,4 @@
-"""What the GPUs of a node did while they were measured: read, kept as columns, and judged. Pure."""
+"""Samples of a node's GPUs during its measurements: read, kept as columns, and judged. Pure."""
 
 from __future__ import annotations
 

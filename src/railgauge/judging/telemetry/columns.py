@@ -19,8 +19,8 @@ _COLUMNS = (*UNITS,)
 def columns(runs: Sequence[Sequence[Transcript]]) -> str:
     """Return the samples of a case as CSV, one line for each GPU and moment; empty without any.
 
-    Time counts from the start of the repeat. What cannot be read is left out; the case's
-    transcripts have it as it was printed.
+    Time counts from the start of the repeat. Unreadable samples are left out; the transcripts of
+    the case hold them as printed.
     """
     lines = [line for number, run in enumerate(runs, 1) for line in _lines(number, run)]
     heading = [f"{what} [{UNITS[what]}]" for what in _COLUMNS]
@@ -29,14 +29,20 @@ def columns(runs: Sequence[Sequence[Transcript]]) -> str:
 
 
 def _lines(number: int, run: Sequence[Transcript]) -> Iterator[str]:
-    for said in run:
-        if said.role == Role.TELEMETRY and (sampler := _sampler_of(said.argv)):
+    for transcript in run:
+        if transcript.role == Role.TELEMETRY and (sampler := _sampler_of(transcript.argv)):
             try:
-                samples = moved(parse_samples(said.stdout, sampler), said, run)
+                samples = moved(parse_samples(transcript.stdout, sampler), transcript, run)
             except TelemetryUnread:
                 continue
             for one in samples:
-                cells = (str(number), said.node, str(one.gpu), f"{one.at_s:.2f}", *_cells(one))
+                cells = (
+                    str(number),
+                    transcript.node,
+                    str(one.gpu),
+                    f"{one.at_s:.2f}",
+                    *_cells(one),
+                )
                 yield ",".join(cells)
 
 

@@ -1,7 +1,7 @@
-"""Judge what the GPUs of a node did in all its measurements. Pure.
+"""Judge the samples of a node's GPUs in all its measurements. Pure.
 
-Each limit of the platform file's section ``telemetry`` is one judgement if all GPUs keep it, and
-one for each GPU that does not, which tells in which measurement and when.
+Each limit of the platform file's section ``telemetry`` gives one judgement if all GPUs keep it,
+else one for each GPU that does not, with the measurement and the time.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ ITEMS = ClosingItems(
 )
 THROTTLING = "throttling"
 _POINTER = f"/{SUBJECT}"
-# A measurement with fewer samples under load is judged together with the others alone: at its
-# start and end a GPU may still be counted as busy when its clock has already gone.
+# A measurement with fewer samples under load is only judged together with the others: at its start
+# and end a GPU may still count as busy when its clock has already fallen.
 _ENOUGH = 10
-_MOST_TOLD = 5
+_MOST_SHOWN = 5
 
 
 def judged(
     node: str, found: Sequence[Watched], platform: Platform
 ) -> tuple[tuple[Judgement, ...], NoEvidence | None]:
-    """Return the judgements of a node, and an error for what no sample can show."""
+    """Return the judgements of a node, and an error for each limit without samples."""
     limits = platform.telemetry
     assert limits is not None
     assert platform.gpus is not None
@@ -52,8 +52,8 @@ def judged(
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """A GPU compared with one limit: ``why`` is empty if it is kept; the highest ``badness`` is
-    the worst GPU."""
+    """A GPU compared with one limit: ``why`` is empty if it is kept; the worst GPU has the highest
+    ``badness``."""
 
     measured: str
     why: str
@@ -71,7 +71,7 @@ class _OfNode:
         if never := self.limits.never:
             limit = f"never {', '.join(never.reasons)}"
             yield from self._each(THROTTLING, limit, never.basis, self._throttled)
-            yield from self._untold(never.basis)
+            yield from self._unknown_reasons(never.basis)
         if clock := self.limits.clock:
             limit = f"at least {format_value(clock.floor_mhz, 'MHz')} in {clock.share:.0%} of them"
             yield from self._each(CLOCK, limit, clock.basis, partial(self._slow, clock))
@@ -87,8 +87,8 @@ class _OfNode:
         Without a comparison of each GPU nothing passes.
         """
         pointer = f"{_POINTER}/{metric.replace(' ', '_')}"
-        told = {gpu: one for gpu in range(self.count) if (one := compared(gpu))}
-        missed = {gpu: one for gpu, one in told.items() if one.why}
+        found = {gpu: one for gpu in range(self.count) if (one := compared(gpu))}
+        missed = {gpu: one for gpu, one in found.items() if one.why}
         for gpu, one in missed.items():
             yield Judgement(
                 metric,
@@ -100,20 +100,20 @@ class _OfNode:
                 pointer=pointer,
                 points_at=((self.node, f"gpu{gpu}"),),
             )
-        if not missed and len(told) == self.count:
+        if not missed and len(found) == self.count:
             samples = sum(gpu.samples for one in self.found for gpu in one.gpus)
-            worst = max(told.values(), key=lambda one: one.badness).measured
+            worst = max(found.values(), key=lambda one: one.badness).measured
             measured = f"{worst} ({samples} samples of {len(self.found)} measurements)"
             yield Judgement(metric, Outcome.PASSED, measured, limit, str(basis), pointer=pointer)
 
     def _throttled(self, gpu: int) -> _Compared:
         spells = [spell for one in self.found for spell in one.gpus[gpu].spells]
         reasons = dict.fromkeys(name for spell in spells for name in spell.reasons)
-        told = ", ".join(reasons) or "not throttled"
-        return _Compared(told, listed(list(map(str, spells)), _MOST_TOLD, "; "), len(spells))
+        names = ", ".join(reasons) or "not throttled"
+        return _Compared(names, listed(list(map(str, spells)), _MOST_SHOWN, "; "), len(spells))
 
-    def _untold(self, basis: Basis) -> Iterator[Judgement]:
-        """Reasons that this version does not know are told, and fail nothing."""
+    def _unknown_reasons(self, basis: Basis) -> Iterator[Judgement]:
+        """Report the reasons that this version does not know; they fail nothing."""
         for gpu in range(self.count):
             unknown = sorted({name for one in self.found for name in one.gpus[gpu].unknown})
             if unknown:
@@ -135,10 +135,10 @@ class _OfNode:
         idle = [gpu for gpu in gpus if not any(one.gpus[gpu].loaded for one in self.found)]
         if not idle or clock is None:
             return None
-        told = listed([f"gpu{gpu}" for gpu in idle], _MOST_TOLD)
+        names = listed([f"gpu{gpu}" for gpu in idle], _MOST_SHOWN)
         least = f"a utilisation of at least {clock.loaded_per_cent:g} %"
         return TelemetryUnread(
-            f"no sample of {told} was under load ({least}), so that the clock is not judged",
+            f"no sample of {names} was under load ({least}), so that the clock is not judged",
             where=self.node,
             remedy="sample more often (interval_ms of the section telemetry), or measure longer",
         )
@@ -155,11 +155,11 @@ class _OfNode:
         reached, loaded = (sum(getattr(s, n) for _, s in own) for n in ("reached", "loaded"))
         share, title = min([*shares, (reached / loaded, "all its measurements")])
         lowest = format_value(min(s.lowest_mhz for _, s in own), "MHz")
-        told = f"{share:.0%} of its samples under load reach it, the lowest is {lowest}"
-        return _Compared(told, f"{told}, in {title}" if share < clock.share else "", -share)
+        text = f"{share:.0%} of its samples under load reach it, the lowest is {lowest}"
+        return _Compared(text, f"{text}, in {title}" if share < clock.share else "", -share)
 
     def _over(self, what: str, most: float, gpu: int) -> _Compared:
         worst, at_s, title = max((*one.gpus[gpu].most[what], one.title) for one in self.found)
-        told = format_value(worst, UNITS[what])
-        why = f"{what} {told} at {max(0.0, at_s):.0f} s of {title}" if worst > most else ""
-        return _Compared(told, why, worst)
+        value = format_value(worst, UNITS[what])
+        why = f"{what} {value} at {max(0.0, at_s):.0f} s of {title}" if worst > most else ""
+        return _Compared(value, why, worst)

@@ -1,4 +1,4 @@
-"""Read the samples of one repeat of a measurement, and what they show of each GPU. Pure.
+"""Read the samples of one repeat of a measurement, and summarise them by GPU. Pure.
 
 Samples that are cut short, of other GPUs or of another node are no evidence. Times are moved from
 the node's uptime to seconds since the first command of the repeat.
@@ -35,7 +35,7 @@ _LONGEST_GAP_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Spell:
-    """A time in which a GPU was throttled, in seconds of a measurement; ``None`` for its end."""
+    """A period in which a GPU was throttled, in seconds; ``None`` is the measurement's end."""
 
     reasons: tuple[str, ...]
     title: str
@@ -50,7 +50,7 @@ class Spell:
 
 @dataclass(frozen=True, slots=True)
 class GpuSeen:
-    """What the samples of one GPU in one repeat show.
+    """A summary of the samples of one GPU in one repeat.
 
     ``spells`` are those of the reasons that the platform file forbids, ``unknown`` are reasons that
     this version does not know. Of ``loaded`` samples under load ``reached`` have the clock, and
@@ -68,7 +68,7 @@ class GpuSeen:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What a node's GPUs did in one repeat of a measurement, in the order of their numbers."""
+    """Summaries of a node's GPUs in one repeat of a measurement, in the order of their numbers."""
 
     title: str
     gpus: tuple[GpuSeen, ...]
@@ -77,7 +77,7 @@ class Watched:
 def watched(
     node: str, title: str, run: Sequence[Transcript], platform: Platform, boots: Collection[str]
 ) -> Watched:
-    """Return what the samples of one repeat show; ``boots`` are the ids of the node's boots.
+    """Return the summary of the samples of one repeat; ``boots`` are the ids of the node's boots.
 
     Raises ``TelemetryUnread`` unless they cover all declared GPUs and the whole repeat, and
     ``ToolMissing`` if the node has no tool to sample them.
@@ -85,14 +85,14 @@ def watched(
     assert platform.gpus is not None
     assert platform.telemetry is not None
     sampler = platform.telemetry.sampler
-    said = next((t for t in run if t.role == Role.TELEMETRY and t.node == node), None)
-    if said is None:
+    transcript = next((t for t in run if t.role == Role.TELEMETRY and t.node == node), None)
+    if transcript is None:
         raise TelemetryUnread(f"the GPUs were not sampled during {title}", where=node)
-    if said.exit_code == _NOT_FOUND:
+    if transcript.exit_code == _NOT_FOUND:
         what = f"{sampler.program} was not found"
         raise ToolMissing(what, where=f"{node}: {sampler.program}")
     try:
-        found = _samples(said, run, sampler, boots)
+        found = _samples(transcript, run, sampler, boots)
         _refuse_gaps(found, run)
         gpus = _by_gpu(found, platform.gpus.count)
         _refuse_unseen(found, platform.telemetry)
@@ -111,58 +111,60 @@ def _by_hand(sampler: Sampler) -> str:
 
 
 def traced(node: str, run: Sequence[Transcript], sampler: Sampler) -> tuple[GpuSample, ...]:
-    """Return the samples of a node in one repeat, whatever they cover; empty if none is readable.
+    """Return all readable samples of a node in one repeat, even if they do not cover it.
 
     For display: nothing is judged by them.
     """
-    for said in run:
-        if said.role == Role.TELEMETRY and said.node == node:
+    for transcript in run:
+        if transcript.role == Role.TELEMETRY and transcript.node == node:
             try:
-                return moved(parse_samples(said.stdout, sampler), said, run)
+                return moved(parse_samples(transcript.stdout, sampler), transcript, run)
             except TelemetryUnread:
                 return ()
     return ()
 
 
 def _samples(
-    said: Transcript, run: Sequence[Transcript], sampler: Sampler, boots: Collection[str]
+    transcript: Transcript, run: Sequence[Transcript], sampler: Sampler, boots: Collection[str]
 ) -> tuple[GpuSample, ...]:
     """The samples, with times that count from the start of the repeat."""
-    if said.error:
-        raise TelemetryUnread(f"the sampler ended with {said.error}")
-    found = parse_samples(said.stdout, sampler)
-    if said.exit_code is not None:
-        ended = f"after {said.duration_s:.0f} s with exit code {said.exit_code}"
+    if transcript.error:
+        raise TelemetryUnread(f"the sampler ended with {transcript.error}")
+    found = parse_samples(transcript.stdout, sampler)
+    if transcript.exit_code is not None:
+        ended = f"after {transcript.duration_s:.0f} s with exit code {transcript.exit_code}"
         raise TelemetryUnread(f"{sampler.program} ended by itself {ended}")
     if found.boot_id not in boots:
         raise TelemetryUnread("the samples are of another node, or of another boot of this one")
-    return moved(found, said, run)
+    return moved(found, transcript, run)
 
 
-def moved(found: Samples, said: Transcript, run: Sequence[Transcript]) -> tuple[GpuSample, ...]:
+def moved(
+    found: Samples, transcript: Transcript, run: Sequence[Transcript]
+) -> tuple[GpuSample, ...]:
     """The samples with times that count from the start of the repeat.
 
-    A sampler may have begun long before the repeat: of what each GPU did until then only its last
-    sample counts. Raises ``TelemetryUnread`` if it is not known when the repeat began.
+    A sampler may have begun long before the repeat: of the earlier samples of each GPU only the
+    last one counts. Raises ``TelemetryUnread`` if it is not known when the repeat began.
     """
-    ahead_s = _started_before_s(said, run)
+    ahead_s = _started_before_s(transcript, run)
     start_s = found.began_s + ahead_s
     every = [GpuSample(s.at_s - start_s, s.gpu, s.values, s.reasons) for s in found.samples]
     before = {one.gpu: one.at_s for one in every if one.at_s <= 0}
     return tuple(one for one in every if one.at_s >= before.get(one.gpu, -math.inf))
 
 
-def _started_before_s(said: Transcript, run: Sequence[Transcript]) -> float:
-    """How long before the first command of the repeat its sampler was started."""
-    start, first = _moment(said), _start(run)
+def _started_before_s(transcript: Transcript, run: Sequence[Transcript]) -> float:
+    """Return how long before the first command of the repeat its sampler was started."""
+    start, first = _moment(transcript), _start(run)
     if start is None or first is None:
         raise TelemetryUnread("when the measurement began is not known")
     return first - start
 
 
-def _moment(said: Transcript) -> float | None:
+def _moment(transcript: Transcript) -> float | None:
     try:
-        return datetime.fromisoformat(said.started_at).timestamp()
+        return datetime.fromisoformat(transcript.started_at).timestamp()
     except (ValueError, OverflowError):
         return None
 
@@ -192,7 +194,7 @@ def _refuse_gaps(found: Sequence[GpuSample], run: Sequence[Transcript]) -> None:
 
 
 def _by_gpu(found: Sequence[GpuSample], count: int) -> list[list[GpuSample]]:
-    """The samples of each GPU. Raises unless each has as many as the others, but for the last."""
+    """The samples of each GPU. Raises if their numbers differ by more than the last one."""
     gpus: dict[int, list[GpuSample]] = {gpu: [] for gpu in range(count)}
     for sample in found:
         if sample.gpu not in gpus:
@@ -232,7 +234,7 @@ def _seen(title: str, samples: Sequence[GpuSample], limits: Telemetry) -> GpuSee
 def spells_of(
     title: str, samples: Iterable[GpuSample], reasons: Collection[str]
 ) -> Iterator[Spell]:
-    """The times in which a GPU was throttled for one of the reasons, in their order."""
+    """The periods in which a GPU was throttled for one of the reasons, in their order."""
     start: float | None = None
     seen: dict[str, None] = {}
     for sample in samples:

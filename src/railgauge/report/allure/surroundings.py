@@ -93,7 +93,7 @@ def config(name: str, title: str, categories: Sequence[Mapping[str, Any]]) -> di
 # By the words with which ``junit.message`` begins; both Java and JavaScript know this expression.
 _NOT_ERRORS = {
     "Blocked: a lower rung failed or had an error": "blocked by",
-    "Not run: the level demands it": "not run",
+    "Not run: the level requires it": "not run",
     "Flaky: passed only when run again": "flaky",
     "Record only: the limit is being calibrated": "record only",
 }

@@ -135,7 +135,7 @@ def _weak(verdict: RunVerdict) -> str:
 
 def _limits_of(verdict: RunVerdict) -> str:
     """The limits of a verdict about a part of a cluster; empty for a whole cluster."""
-    return "; this says nothing of the rest of the cluster" if verdict.part else ""
+    return "; the rest of the cluster was not measured" if verdict.part else ""
 
 
 def _counted(counts: Outcomes) -> list[str]:

@@ -126,7 +126,7 @@ def _results(rounds: SoakRounds, base: RunResults, found: _Rounds) -> SoakResult
         tuple(causes),
         tuple(found.rounds),
         {
-            "said": soak.said,
+            "said": soak.asked,
             "seed": soak.seed,
             "rounds": [asdict(one) for one in found.rounds],
             "whole_rounds": len(whole),
@@ -158,10 +158,10 @@ def _time(soak: SoakPlan, soaked_s: float, found: _Rounds, nodes: tuple[str, ...
     whole = sum(one.is_whole for one in found.rounds)
     measured = f"{lasting(soaked_s)} in {_rounds(whole, 'whole ')}"
     if not soak.is_reached(soaked_s, whole):
-        why = f"{measured}, not {soak.said}: --resume carries it on"
+        why = f"{measured}, not {soak.asked}: --resume carries it on"
         return replace(item, outcome=Outcome.NOT_RUN, reason=why)
-    basis = f"site: --soak {soak.said}"
-    return _judged(item, Judgement("soaked", Outcome.PASSED, measured, f">= {soak.said}", basis))
+    basis = f"site: --soak {soak.asked}"
+    return _judged(item, Judgement("soaked", Outcome.PASSED, measured, f">= {soak.asked}", basis))
 
 
 def _round(one: SoakRound, nodes: tuple[str, ...]) -> ItemRecord:

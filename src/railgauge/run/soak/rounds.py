@@ -18,7 +18,7 @@ from railgauge.facts import FactsByNode
 from railgauge.judging.assessor import Assessor
 from railgauge.judging.correctness import is_corrupt
 from railgauge.judging.record import ItemRecord
-from railgauge.planning.demand import Demand
+from railgauge.planning.required import RequiredCheck
 from railgauge.planning.soak import RoundCase, SoakRounds, folder_of
 from railgauge.planning.work_queue import Unit
 from railgauge.run.decided import Decision
@@ -91,17 +91,17 @@ class RoundUnits:
 
     def _rows(self, unit: Unit, *, compare: bool) -> Iterator[LadderRow]:
         one, (place,) = self.of(unit), unit.items
-        for demand in one.demands:
-            if bool(demand.question.other) == compare:
-                yield LadderRow(place, self._begun(demand, one.case), one.gated, one.case)
+        for check in one.checks:
+            if bool(check.question.other) == compare:
+                yield LadderRow(place, self._begun(check, one.case), one.gated, one.case)
 
-    def _begun(self, demand: Demand, case: Case) -> ItemRecord:
-        key = demand.key
+    def _begun(self, check: RequiredCheck, case: Case) -> ItemRecord:
+        key = check.key
         size = "" if key.size_bytes is None else format_size(key.size_bytes)
-        where = "-".join(part for part in (demand.place, key.part, size) if part)
+        where = "-".join(part for part in (check.place, key.part, size) if part)
         return ItemRecord(
             id=f"{self._folder}/{key.subject}::{key.way}[{where}]",
-            rung=demand.rung,
+            rung=check.rung,
             subject=key.subject,
             title=f"{key.subject}, {key.way}, in round {self._number} of the soak",
             outcome=Outcome.ERROR,
@@ -110,12 +110,12 @@ class RoundUnits:
             size_bytes=key.size_bytes,
             transcript=f"{self._folder}/{self._text(case)}",
             ways=(key.way,),
-            questions=(Question(READ, case), demand.question),
+            questions=(Question(READ, case), check.question),
         )
 
 
 def _compares(one: RoundCase) -> bool:
-    return any(demand.question.other for demand in one.demands)
+    return any(check.question.other for check in one.checks)
 
 
 class Round:

@@ -1,6 +1,6 @@
 """A few lines of shell that run a program on each GPU of a node, one after the other. Pure.
 
-They say before each run which GPU it is about, and at the end that all were run::
+They print the GPU before each run, and a closing line after the last one::
 
     railgauge: gpu3 cycle 0
     railgauge: end of 8 GPUs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from railgauge.tools.blas_bench.plan import BlasBench, Types
 from railgauge.tools.blas_bench.table import METRICS
 
-__all__ = ["METRICS", "claims", "commands", "parse"]
+__all__ = ["METRICS", "commands", "output_checks", "parse"]
 
 _BENCH = BlasBench(
     "hipblaslt-bench",
@@ -24,4 +24,4 @@ _BENCH = BlasBench(
 
 commands = _BENCH.commands
 parse = _BENCH.parse
-claims = _BENCH.claims
+output_checks = _BENCH.output_checks

@@ -1,4 +1,4 @@
-"""What is asked of both programs, and what their rows must confirm."""
+"""The commands of both programs, and the output checks of their rows."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ from railgauge.core.model import Command, Parsed
 from railgauge.tools import Setting
 from railgauge.tools.blas_bench.each_gpu import on_each_gpu
 from railgauge.tools.blas_bench.table import read
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, claims_of_gpus, equal
 from railgauge.tools.options import Options, on_its_node, program, read_options
+from railgauge.tools.output_checks import (
+    OutputCheck,
+    SideOutput,
+    ToolRequest,
+    checks_of_gpus,
+    equal,
+)
 
 DEFAULTS = {"size": 8192, "iterations": 100, "warmup": 100, "cycles": 3}
 
@@ -29,7 +35,7 @@ class Types:
         return (*named, "--compute_type", self.sums)
 
     def asked(self) -> dict[str, str]:
-        """What a row says of them, by the name of its column."""
+        """The types as a row names them, by column."""
         return {
             "a_type": self.factors,
             "b_type": self.factors,
@@ -77,17 +83,19 @@ class BlasBench:
         yield from ("-i", str(_count(options, "iterations")), "-j", str(_count(options, "warmup")))
         yield from (self.verify if options.flag("verify") else ())
 
-    def claims(self, asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+    def output_checks(
+        self, asked: ToolRequest, sides: tuple[SideOutput, ...]
+    ) -> tuple[OutputCheck, ...]:
         """Compare sizes, types, cycles, and the number and models of the GPUs."""
-        said = sides[0].parsed.summary
+        summary = sides[0].parsed.summary
         types = self.formats.get(asked.measurement.command)
         size = asked.option("size", DEFAULTS["size"])
         cycles = asked.option("cycles", DEFAULTS["cycles"])
         return (
-            *(equal(name, size, said.get(name)) for name in ("m", "n", "k")),
-            *(equal(name, one, said.get(name)) for name, one in _asked(types).items()),
-            equal("cycles", cycles, said.get("cycles")),
-            *claims_of_gpus(asked, said),
+            *(equal(name, size, summary.get(name)) for name in ("m", "n", "k")),
+            *(equal(name, one, summary.get(name)) for name, one in _asked(types).items()),
+            equal("cycles", cycles, summary.get("cycles")),
+            *checks_of_gpus(asked, summary),
         )
 
 

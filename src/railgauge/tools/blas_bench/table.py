@@ -23,8 +23,8 @@ _DEVICE = re.compile(r"Device ID ([0-9]{1,4}) : ([^\n]{1,120})")
 _ARCHITECTURE = re.compile(r" gfx[0-9a-f]{3,5}\S{0,40}")
 _INDEX = re.compile(r"\[[0-9]{1,6}\]:")
 _SEVERAL = re.compile(r"Winner:|\[[1-9][0-9]{0,5}\]:trans", re.MULTILINE)
-# In small letters, as each program writes them its own way. Each pattern begins with its own text,
-# which is searched for far faster than several at once.
+# In small letters, because the programs differ in capitals. Each pattern begins with a fixed text:
+# such patterns one by one are far faster than one for all.
 _COMPLAINTS = {
     kind: tuple(map(re.compile, patterns))
     for kind, patterns in (
@@ -51,7 +51,7 @@ _DIGITS = 2e-5
 
 @dataclass(slots=True)
 class _Run:
-    """What the lines said so far. ``place`` is the GPU of the run that is going on."""
+    """The values of the lines read so far. ``place`` is the GPU of the current run."""
 
     rate: str
     place: str | None = None
@@ -77,8 +77,8 @@ def read(text: str, tool: str) -> Parsed:
     """Read the runs of ``tool`` on one GPU or on each. Never raises.
 
     ``gflops`` (``GFLOP/s``) of each run, with the placement ``gpu3`` where the suite ran it, and
-    ``norm_error`` (``1``) where results were verified. ``summary`` has what the rows say they did
-    (``transA``, ``m``, ``a_type``, …), ``measured``, ``models`` and ``cycles``.
+    ``norm_error`` (``1``) where results were verified. ``summary`` has the product that the rows
+    name (``transA``, ``m``, ``a_type``, …), ``measured``, ``models`` and ``cycles``.
     """
     text = clean(text)
     collector, run = OutputCollector(), _Run(f"{tool.removesuffix('-bench')}-Gflops")
@@ -157,7 +157,7 @@ _OUTCOMES = frozenset({"us", "CPU-Gflops", "CPU-us", *_NORMS, "atol", "rtol"})
 
 
 def _take_asked(row: Mapping[str, str], run: _Run, collector: OutputCollector) -> None:
-    """Keep what the row says that it did; all rows of an output must say the same."""
+    """Keep the product that the row shows; all rows of an output must show the same one."""
     did = {
         name.lower(): value
         for name, value in row.items()
@@ -191,8 +191,8 @@ def _follows(row: Mapping[str, str], rate: float, time_us: float) -> bool:
 
 def _check(text: str, run: _Run, collector: OutputCollector) -> None:
     if match := _SEVERAL.search(text):
-        said = f"the best of several kernels ({match[0]}) is no measurement of the library"
-        collector.error(ProblemKind.SEVERAL_TABLES, said)
+        what = f"the best of several kernels ({match[0]}) is no measurement of the library"
+        collector.error(ProblemKind.SEVERAL_TABLES, what)
     if not run.rows and not run.begun and not collector.has_errors:
         collector.nothing(text, "no line of names and values in this text")
     elif not run.has_values or is_torn(text):
@@ -206,8 +206,8 @@ def _check(text: str, run: _Run, collector: OutputCollector) -> None:
 def _check_each(run: _Run, collector: OutputCollector) -> None:
     """Each GPU must have a row for each of its cycles, and all GPUs as many."""
     if run.rows != [place for place, _ in run.begun]:
-        said = f"{len(run.rows)} rows of {len(run.begun)} runs"
-        collector.error(ProblemKind.METRIC_MISSING, said)
+        what = f"{len(run.rows)} rows of {len(run.begun)} runs"
+        collector.error(ProblemKind.METRIC_MISSING, what)
     cycles = max(cycle for _, cycle in run.begun) + 1
     wanted = [(f"gpu{gpu}", cycle) for gpu in range(run.end or 0) for cycle in range(cycles)]
     if run.end is None or run.begun != wanted:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from railgauge.tools.claims import Claim, ToolRequest
+from railgauge.tools.output_checks import OutputCheck, ToolRequest
 
 _ALGORITHM = re.compile(r"[NM]CCL_ALGO")
 _SWITCH = re.compile(r"[NM]CCL_(NVLS|COLLNET)_ENABLE")
@@ -44,38 +44,38 @@ def name_of(printed: str) -> str:
     return printed.upper()
 
 
-def claims_of_algorithm(asked: ToolRequest, said: Mapping[str, object]) -> Iterator[Claim]:
-    """Claim the algorithm of every call, and the channels of reductions in switches."""
+def checks_of_algorithm(asked: ToolRequest, summary: Mapping[str, object]) -> Iterator[OutputCheck]:
+    """Check the algorithm of every call, and the channels of reductions in switches."""
     for variable, value in asked.measurement.environment.items():
         if _ALGORITHM.fullmatch(variable):
-            yield _algorithm(value, said)
+            yield _algorithm(value, summary)
         elif switch := _SWITCH.fullmatch(variable):
-            yield from _in_switches(switch[1], value, said)
+            yield from _in_switches(switch[1], value, summary)
 
 
-def _algorithm(wanted: str, said: Mapping[str, object]) -> Claim:
-    told = _told(said)
-    if not told and _names_it(said):
+def _algorithm(wanted: str, summary: Mapping[str, object]) -> OutputCheck:
+    printed = _printed(summary)
+    if not printed and _names_it(summary):
         what = "nothing, although this version names it"
-        return Claim("algorithm", wanted, what, False, remedy=_REMEDY)
-    if not told or ":" in wanted:  # NCCL also takes one for each collective
-        return Claim("algorithm", wanted, None)
+        return OutputCheck("algorithm", wanted, what, False, remedy=_REMEDY)
+    if not printed or ":" in wanted:  # NCCL also takes one for each collective
+        return OutputCheck("algorithm", wanted, None)
     names = {_bare(name) for name in wanted.lstrip("^").split(",")}
-    fits = all((_bare(name) in names) != wanted.startswith("^") for name in told)
-    return Claim("algorithm", wanted, ", ".join(told), fits, remedy=_REMEDY)
+    fits = all((_bare(name) in names) != wanted.startswith("^") for name in printed)
+    return OutputCheck("algorithm", wanted, ", ".join(printed), fits, remedy=_REMEDY)
 
 
-def _told(said: Mapping[str, object]) -> tuple[str, ...]:
+def _printed(summary: Mapping[str, object]) -> tuple[str, ...]:
     """The algorithms that the log names, and those of the table's own column."""
-    logged, choices = said.get("algorithms"), said.get("choices")
+    logged, choices = summary.get("algorithms"), summary.get("choices")
     rows = choices.values() if isinstance(choices, Mapping) else ()
     column = [str(row["algo"]) for row in rows if isinstance(row, Mapping) and row.get("algo")]
     return tuple(dict.fromkeys((*(logged if isinstance(logged, tuple) else ()), *column)))
 
 
-def _names_it(said: Mapping[str, object]) -> bool:
-    version = _VERSION.match(str(said.get("library_version", "")))
-    if version is None or said.get("library") not in ("NCCL", "RCCL"):
+def _names_it(summary: Mapping[str, object]) -> bool:
+    version = _VERSION.match(str(summary.get("library_version", "")))
+    if version is None or summary.get("library") not in ("NCCL", "RCCL"):
         return False
     return (int(version[1]), int(version[2])) >= _NAMED_SINCE
 
@@ -85,14 +85,14 @@ def _bare(name: str) -> str:
     return name.strip().replace("_", "").upper()
 
 
-def _in_switches(kind: str, value: str, said: Mapping[str, object]) -> Iterator[Claim]:
+def _in_switches(kind: str, value: str, summary: Mapping[str, object]) -> Iterator[OutputCheck]:
     if value not in ("0", "1"):  # the library decides
         return
-    offloads = said.get("offloads")
+    offloads = summary.get("offloads")
     counts = offloads.get(kind.lower()) if isinstance(offloads, Mapping) else None
     item, wanted = f"{kind} channels", "1 or more" if value == "1" else "none"
     if counts is None:
-        yield Claim(item, wanted, None)
+        yield OutputCheck(item, wanted, None)
     else:
         fits = min(counts) > 0 if value == "1" else max(counts) == 0
-        yield Claim(item, wanted, ", ".join(map(str, sorted(counts))), fits, remedy=_REMEDY)
+        yield OutputCheck(item, wanted, ", ".join(map(str, sorted(counts))), fits, remedy=_REMEDY)

@@ -83,7 +83,7 @@ class RankDevice:
 
 @dataclass(slots=True)
 class Facts:
-    """Everything in the output that is not a row; what was not printed is empty."""
+    """Everything in the output that is not a row; fields that were not printed are empty."""
 
     numbers: dict[str, int] = field(default_factory=dict)
     is_step_factor: bool = True
@@ -215,8 +215,8 @@ _GIVEN = "_COMM_ID set by environment"
 def identity(text: str) -> str:
     """Return the ids of the library's communicators; empty if the log does not show them.
 
-    Two runs have the same random 64 bits once in 2^64: among 100,000 runs that is expected 3e-10
-    times. Numbers of processes are no identity: a container counts its own from 1.
+    Two runs have the same random 64 bits with a probability of 2^-64: among 100,000 runs that is
+    expected 3e-10 times. Process numbers are no identity: each container counts from 1.
     """
     if " commId " not in text or _GIVEN in text:
         return ""
@@ -247,8 +247,8 @@ def summarise(rows: list[CclRow], facts: Facts, log: Log) -> dict[str, object]:
     ``maximum_bytes``, ``warmup``, ``iterations``, ``aggregated``, ``threads`` and
     ``gpus_per_process`` (of each thread), ``nranks``, ``hosts``, ``devices`` (a ``RankDevice`` for
     each listed rank), ``nnodes`` and ``gpus`` by host (if all ranks are listed), ``placed`` (a
-    ``PlacedRank`` for each rank that says where it runs), ``on_core`` (a ``RankOnCore`` for each
-    that says which core it got), ``library``, ``library_version``, and
+    ``PlacedRank`` for each rank that prints where it runs), ``on_core`` (a ``RankOnCore`` for each
+    that prints its core), ``library``, ``library_version``, and
     from the library's log ``transports``, ``channel_paths`` (number of lines by path), ``network``,
     ``channels``, ``bindings`` (of GPUDirect-TCPX; ``None`` for one that is not set), ``algorithms``
     (of all calls) and ``offloads`` (numbers of ``nvls`` and ``collnet`` channels).
@@ -258,9 +258,9 @@ def summarise(rows: list[CclRow], facts: Facts, log: Log) -> dict[str, object]:
     for name in ("graph", "validation"):
         if name in facts.numbers:
             summary[name] = facts.numbers[name] > 0
-    for name, told in (("placed", facts.placed), ("on_core", facts.on_core)):
-        if told:
-            summary[name] = tuple(told)
+    for name, ranks in (("placed", facts.placed), ("on_core", facts.on_core)):
+        if ranks:
+            summary[name] = tuple(ranks)
     return {**summary, **_measured(rows, facts), **_where(facts), **_logged(facts, log)}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.core.units import KNOWN_UNITS, format_size
-from railgauge.tools.ccl_tests.checks import (
+from railgauge.tools.ccl_tests.consistency import (
     announced,
     asked_for,
     check_rows,
@@ -67,18 +67,18 @@ def _read_json(text: str, collector: OutputCollector) -> _Read:
 
 
 def _read_text(text: str, collector: OutputCollector) -> _Read:
-    reading, facts, log, said = CclReading(collector), Facts(), Log(), []
+    reading, facts, log, lines = CclReading(collector), Facts(), Log(), []
     for line in read_lines(text):
         reading.take(line)
         facts.take(line)
         log.take(line)
-        said.append(line.text)
+        lines.append(line.text)
         if "CCL WARN" in line.log:
             collector.warn(ProblemKind.LIBRARY_WARNING, line.log[:200])
     facts.logged_ranks = log.nranks
-    complaints = find_problems("\n".join(said))
+    complaints = find_problems("\n".join(lines))
     why = bool(complaints)
-    is_binary = check_tables(reading, facts, text, collector, has_said_why=why)
+    is_binary = check_tables(reading, facts, text, collector, is_explained=why)
     collector.problems[:0] = complaints
     return reading.rows, facts, log, is_binary
 
@@ -171,8 +171,8 @@ def _read_document(text: str, collector: OutputCollector) -> tuple[list[CclRow],
     _take_config(document, facts)
     _take_devices(document, facts)
     _take_foot(document, facts)
-    for told in _list(document, "errors"):
-        collector.error(ProblemKind.TOOL_FAILED, str(told)[:200])
+    for message in _list(document, "errors"):
+        collector.error(ProblemKind.TOOL_FAILED, str(message)[:200])
     rows = [_row(entry) for entry in document["results"]]
     if None in rows:
         collector.error(ProblemKind.UNPARSABLE, "a result has no size or no values")

@@ -1,6 +1,6 @@
 """Comparison of the CPUs on which ranks run with those beside their GPUs. Pure.
 
-Each rank that the suite places says which GPU it found and which CPUs it may use. The CPUs are
+Each rank that the suite places prints which GPU it found and which CPUs it may use. The CPUs are
 compared with those that the survey found beside that GPU, or beside the GPU that the test itself
 names for the rank: a test that numbers GPUs in another order would run far from them.
 """
@@ -15,8 +15,8 @@ from ClusterShell.RangeSet import RangeSet, RangeSetException
 from railgauge.facts import NodeFacts
 from railgauge.launchers.beside_gpu import PlacedRank
 from railgauge.tools.ccl_tests.facts import RankDevice
-from railgauge.tools.claims import Claim, ToolRequest
 from railgauge.tools.hosts import by_hostname, short
+from railgauge.tools.output_checks import OutputCheck, ToolRequest, listed
 from railgauge.tools.pci import same
 
 _ITEM = "CPUs of the ranks"
@@ -25,7 +25,7 @@ _REMEDY = (
     "let the job use all CPUs of its nodes, or set ranks: launcher in the hostfile, which leaves "
     "the placement to the launcher"
 )
-_SILENT = "no rank says where it runs"
+_SILENT = "no rank prints where it runs"
 _HEARD = (
     "run the command of the transcript by hand: each rank has to print a line that begins with "
     "'railgauge: rank'; a wrapper of the launcher may drop it, or replace the program"
@@ -33,43 +33,40 @@ _HEARD = (
 _MOST = 3
 
 
-def claims_of_places(
-    asked: ToolRequest, said: Mapping[str, object], *, is_placed: bool
-) -> Iterator[Claim]:
-    """Claim that each rank runs beside its GPU.
+def checks_of_places(
+    asked: ToolRequest, summary: Mapping[str, object], *, is_placed: bool
+) -> Iterator[OutputCheck]:
+    """Check that each rank runs beside its GPU.
 
-    ``is_placed`` tells that the command places the ranks, so that each has to say where it runs; of
-    another output nothing is claimed if none does. A rank that found no GPU, or a node whose survey
-    shows no NUMA nodes of its GPUs, proves nothing.
+    ``is_placed``: the command places the ranks, so that each has to print where it runs; another
+    output is not checked if none does. A rank that found no GPU, or a node whose survey shows no
+    NUMA nodes of its GPUs, proves nothing.
     """
-    placed = [one for one in _listed(said, "placed") if isinstance(one, PlacedRank)]
+    placed = listed(summary, "placed", PlacedRank)
     if not placed:
         if is_placed:
-            yield Claim(_ITEM, _WANTED, _SILENT, agrees=False, remedy=_HEARD)
+            yield OutputCheck(_ITEM, _WANTED, _SILENT, agrees=False, remedy=_HEARD)
         return
     known = by_hostname(asked)
-    used = _used(said, len(placed))
+    used = _used(summary, len(placed))
     beside = [(one, used.get((short(one.host), one.rank), "")) for one in placed]
     compared = [(*one, fits) for one in beside if (fits := _fits(*one, known)) is not None]
-    elsewhere = [_told(one, gpu) for one, gpu, fits in compared if not fits]
-    wrong = [*_missing(placed, said.get("nranks")), *elsewhere]
+    elsewhere = [_text(one, gpu) for one, gpu, fits in compared if not fits]
+    wrong = [*_missing(placed, summary.get("nranks")), *elsewhere]
     more = [f"and {len(wrong) - _MOST} more"] if len(wrong) > _MOST else []
     good = f"{len(compared)} ranks on them" if compared else None
-    yield Claim(_ITEM, _WANTED, "; ".join([*wrong[:_MOST], *more]) or good, not wrong, "", _REMEDY)
+    yield OutputCheck(
+        _ITEM, _WANTED, "; ".join([*wrong[:_MOST], *more]) or good, not wrong, "", _REMEDY
+    )
 
 
-def _listed(said: Mapping[str, object], name: str) -> tuple[object, ...]:
-    listed = said.get(name)
-    return listed if isinstance(listed, tuple) else ()
-
-
-def _used(said: Mapping[str, object], ranks: int) -> dict[tuple[str, int], str]:
+def _used(summary: Mapping[str, object], ranks: int) -> dict[tuple[str, int], str]:
     """Return the GPU that the test names for each rank: (host, number there) -> printed address.
 
     Launchers number the ranks of a node in the order of their ranks in the job. Empty if the test
     does not name all of them.
     """
-    devices = [one for one in _listed(said, "devices") if isinstance(one, RankDevice)]
+    devices = listed(summary, "devices", RankDevice)
     if len(devices) != ranks:
         return {}
     met: Counter[str] = Counter()
@@ -82,10 +79,10 @@ def _used(said: Mapping[str, object], ranks: int) -> dict[tuple[str, int], str]:
 
 
 def _missing(placed: Sequence[PlacedRank], ranks: object) -> list[str]:
-    """What is said if some ranks do not tell where they run, or one does twice."""
+    """Return the message if some ranks do not print where they run, or one does twice."""
     found = len({(one.host, one.rank) for one in placed})
     is_short = isinstance(ranks, int) and found != ranks
-    return [f"{found} of {ranks} ranks say where they run"] if is_short else []
+    return [f"{found} of {ranks} ranks print where they run"] if is_short else []
 
 
 def _fits(one: PlacedRank, used: str, known: Mapping[str, NodeFacts]) -> bool | None:
@@ -112,6 +109,6 @@ def _fits(one: PlacedRank, used: str, known: Mapping[str, NodeFacts]) -> bool | 
         return False
 
 
-def _told(one: PlacedRank, used: str) -> str:
+def _text(one: PlacedRank, used: str) -> str:
     other = f", while the test uses the GPU at {used}" if used and not same(used, one.gpu) else ""
     return f"rank {one.rank} of {one.host} for GPU {one.gpu} on CPUs {one.cpus}{other}"

@@ -93,7 +93,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
 
 
 def form(figure: ToolFigure) -> FigureForm:
-    """Return the form of a collective. A time contains what no part's speed changes.
+    """Return the form of a collective; a part of its time depends on the speed of no part.
 
     A sendrecv goes from each GPU to the next one: between nodes over some of the NICs, inside a
     node over the links of that ring. Any other may use every link.

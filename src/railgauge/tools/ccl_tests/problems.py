@@ -87,10 +87,10 @@ def find_problems(text: str) -> list[Problem]:
     missing = _TOOL_MISSING.search(text)
     if missing:
         launch.setdefault(ProblemKind.TOOL_MISSING, line_at(text, missing.start()))
-    said = {kind: launch.get(kind, line) for kind, line in _told(text)}
-    kinds = [*filter(launch.__contains__, _FIRST), *filter(said.__contains__, _BEFORE_LAUNCH)]
-    lines = {**said, **launch}
-    found = {kind: lines[kind] for kind in (*kinds, *_others(launch), *said, *launch)}
+    own = {kind: launch.get(kind, line) for kind, line in _own_errors(text)}
+    kinds = [*filter(launch.__contains__, _FIRST), *filter(own.__contains__, _BEFORE_LAUNCH)]
+    lines = {**own, **launch}
+    found = {kind: lines[kind] for kind in (*kinds, *_others(launch), *own, *launch)}
     unkind = None if found else _UNKIND.search(text)
     if unkind:
         found[ProblemKind.TOOL_FAILED] = unkind[0]
@@ -121,7 +121,7 @@ def _others(launch: Mapping[ProblemKind, str]) -> Iterator[ProblemKind]:
     return (kind for kind in launch if kind != ProblemKind.RANK_DIED)
 
 
-def _told(text: str) -> Iterator[tuple[ProblemKind, str]]:
+def _own_errors(text: str) -> Iterator[tuple[ProblemKind, str]]:
     """Yield the kind and the line of each error that the tool itself prints."""
     for kind, signs in _ERRORS:
         if (line := first_line_with(text, signs)) is not None:

@@ -96,7 +96,7 @@ class CclReading:
     is_elided: bool = False
     _placements: str = ""
     _pending: list[str] = field(default_factory=list)
-    # What begins like a row, above the first one of a text without a heading.
+    # The lines that begin like a row, above the first row of a text without a heading.
     _before: str = ""
 
     @property
@@ -230,5 +230,5 @@ def _is_numeric(content: str) -> bool:
 
 
 def _is_part(text: str) -> bool:
-    """Return whether a line between rows is what is left of one: its first figure, or its last."""
+    """Return whether a line between rows is the rest of a row: its first or its last figures."""
     return bool(_BEGUN.match(text)) or is_figure(text) or figures_at_an_end(text) >= _FEWEST

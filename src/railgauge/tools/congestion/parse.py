@@ -12,7 +12,7 @@ from railgauge.core.problems import ProblemKind
 from railgauge.core.units import convert
 from railgauge.launchers import PROGRAMS
 from railgauge.tools import ccl_tests, perftest
-from railgauge.tools.ccl_tests.checks import UNFINISHED
+from railgauge.tools.ccl_tests.consistency import UNFINISHED
 from railgauge.tools.ccl_tests.plan import COMMANDS as COLLECTIVES
 from railgauge.tools.collector import OutputCollector, missing_program
 from railgauge.tools.congestion.plan import (
@@ -106,8 +106,8 @@ def _add_figures(
         _add_impact(test, best, read, collector)
     counts = {name: len(_busbw(ccl_tests.parse(parts[name]))) for name in OF_LOAD}
     if not all(counts.values()):
-        told = ", ".join(f"{count} {name}" for name, count in counts.items())
-        what = f"the load did not run all the time: rows of {told}"
+        printed = ", ".join(f"{count} {name}" for name, count in counts.items())
+        what = f"the load did not run all the time: rows of {printed}"
         collector.error(ProblemKind.METRIC_MISSING, what)
     elif meanwhile := _busbw(read[LOAD])[counts[_BEFORE] :]:
         collector.add("load_busbw", "GB/s", min(meanwhile))

@@ -81,12 +81,12 @@ say() { echo "railgauge congestion $1"; }
 fail() { say "load failed"; cat -- "$log"; echo "railgauge congestion failed: $1"; exit 4; }
 try() {
   left=300
-  until told=$("$@" 2>&1); do
-    case $told in *"Couldn't connect to "*) ;; *) left=0 ;; esac
-    [ "$((left -= 1))" -gt 0 ] || { printf '%s\\n' "$told"; exit 4; }
+  until printed=$("$@" 2>&1); do
+    case $printed in *"Couldn't connect to "*) ;; *) left=0 ;; esac
+    [ "$((left -= 1))" -gt 0 ] || { printf '%s\\n' "$printed"; exit 4; }
     sleep 0.1
   done
-  printf '%s\\n' "$told"
+  printf '%s\\n' "$printed"
 }
 tests() { say "$1 latency"; try $latency; say "$1 bandwidth"; try $bandwidth; }
 rows() { grep -c '^#\\{0,1\\} *[0-9][0-9]*  *[0-9][0-9]*  *[a-z]' "$log"; }

@@ -73,7 +73,7 @@ def parse(text: str) -> Parsed:
         _collect_counts(report, collector)
     for result in report.results:
         if kind := _WARNINGS.get(result.status):
-            collector.warn(kind, _said(result))
+            collector.warn(kind, _text(result))
     details = dict(report.details)
     tests = list(_tests(report))
     summary = {
@@ -94,7 +94,7 @@ def _collect_counts(report: DiagReport, collector: OutputCollector) -> None:
         collector.add(metric, "count", statuses.count(status), may_be_zero=True)
 
 
-def _said(result: DiagResult) -> str:
+def _text(result: DiagResult) -> str:
     return f"{result.name}: {result.printed} {' '.join(result.warnings)}"
 
 
@@ -292,14 +292,14 @@ def _chunk(value: str) -> str:
 
 def _result(row: _Row, status: re.Match[str]) -> DiagResult:
     gpus = re.findall(r"\d{1,4}", status[2] or "")
-    said = [(label, " ".join(words.split())) for label, words in row.messages]
+    messages = [(label, " ".join(words.split())) for label, words in row.messages]
     return DiagResult(
         name=row.name,
         status=status[1].lower(),
         printed=row.printed,
         category=row.category,
         gpus=tuple(map(int, gpus)),
-        warnings=tuple(words for label, words in said if label != "Info"),
+        warnings=tuple(words for label, words in messages if label != "Info"),
     )
 
 
@@ -322,8 +322,8 @@ def _parse_json(text: str) -> DiagReport:
 def _read_report(report: dict[str, object]) -> DiagReport:
     problems = []
     for key in ("runtime_error", "error", "errors"):
-        if said := report.get(key):
-            problems.append(problem(ProblemKind.TOOL_FAILED, str(said)))
+        if error := report.get(key):
+            problems.append(problem(ProblemKind.TOOL_FAILED, str(error)))
     results = []
     for category, name, result in _json_results(report):
         status = _STATUS.fullmatch(str(result.get("status")))
@@ -366,13 +366,13 @@ def _gpus(result: dict[str, object]) -> tuple[int, ...]:
     return tuple(int(index) for index in re.findall(r"\d{1,4}", str(named)[:400]))
 
 
-def _words(said: object) -> tuple[str, ...]:
+def _words(message: object) -> tuple[str, ...]:
     """Return the messages in a text, a list of texts, or objects that hold a text."""
-    if isinstance(said, dict):
-        said = said.get("warning") or said.get("message") or said.get("error")
-    if isinstance(said, list):
-        return tuple(words for item in said for words in _words(item))
-    return (" ".join(said.split()),) if isinstance(said, str) and said.strip() else ()
+    if isinstance(message, dict):
+        message = message.get("warning") or message.get("message") or message.get("error")
+    if isinstance(message, list):
+        return tuple(words for item in message for words in _words(item))
+    return (" ".join(message.split()),) if isinstance(message, str) and message.strip() else ()
 
 
 def _json_details(report: dict[str, object]) -> Iterator[tuple[str, str]]:

@@ -6,8 +6,8 @@ import re
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
 from railgauge.tools.options import on_its_node, program, read_options
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal
 
 _RUN = re.compile(r"[1-4]|[a-z_]{1,40}")
 _IDS = "GPU Device IDs Detected"
@@ -28,15 +28,15 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     return on_its_node(setting, (program(setting, "dcgmi"), "diag", "-r", run), {"LC_ALL": "C"})
 
 
-def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
     """Compare the level that ran, the number of GPUs, the driver, and the release of EUD with it.
 
-    A pass of fewer GPUs is not enough. EUD is made for the driver of its own release (document 001:
-    eud.550.26 with driver 550.90.07).
+    A diagnostic of fewer GPUs is no pass. EUD is made for the driver of its own release (document
+    001: eud.550.26 with driver 550.90.07).
     """
     summary = sides[0].parsed.summary
-    said = summary.get("details")
-    details = said if isinstance(said, dict) else {}
+    printed = summary.get("details")
+    details = printed if isinstance(printed, dict) else {}
     found = [equal("run level", asked.option("run"), summary.get("run"))]
     if gpus := asked.platform.gpus:
         found.append(equal("GPUs", gpus.count, _detected(details.get(_IDS))))

@@ -1,6 +1,6 @@
 """fio, on the storage that a hostfile declares: ``plan`` makes its command, ``parse`` reads it."""
 
 from railgauge.tools.fio.parse import parse
-from railgauge.tools.fio.plan import METRICS, claims, commands, joined
+from railgauge.tools.fio.plan import METRICS, commands, joined, output_checks
 
-__all__ = ["METRICS", "claims", "commands", "joined", "parse"]
+__all__ = ["METRICS", "commands", "joined", "output_checks", "parse"]

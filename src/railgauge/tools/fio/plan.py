@@ -9,10 +9,10 @@ from typing import Any
 from railgauge.core.model import Command, Parsed
 from railgauge.core.storage import FIGURES
 from railgauge.tools import Setting, on_storage
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.fio import together
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import on_its_node, program, read_options
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal, long_enough
 
 METRICS = (
     Metric("bandwidth_read", ("MB/s",), HIGHER),
@@ -131,11 +131,13 @@ def joined(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> Parsed:
 # --- what the output must confirm ---
 
 
-def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
     """Compare the jobs, the options of each, and the time of the command with that of its jobs."""
     mounts = on_storage.mounts_of(asked.measurement)
     if asked.option("together"):
-        return tuple(one for each in mounts.values() for one in together.claims(asked, sides, each))
+        return tuple(
+            one for each in mounts.values() for one in together.output_checks(asked, sides, each)
+        )
     jobs = list(_jobs(mounts))
     told = sides[0].parsed.summary.get("jobs")
     said: Mapping[str, Any] = told if isinstance(told, dict) else {}
@@ -148,15 +150,15 @@ def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ..
     )
 
 
-def _of_job(job: _Job, said: Mapping[str, str] | None) -> Iterator[Claim]:
+def _of_job(job: _Job, said: Mapping[str, str] | None) -> Iterator[OutputCheck]:
     for name, wanted in job.options.items():
         yield equal(f"{name} of {job.name}", wanted, said.get(name, "") if said else None)
 
 
 def _places(
     jobs: Sequence[_Job], argv: Sequence[str], said: Mapping[str, Mapping[str, str]]
-) -> Iterator[Claim]:
-    """Claim that each job worked in the folder of the command; not of an output without it."""
+) -> Iterator[OutputCheck]:
+    """Check that each job worked in the folder of the command; not of an output without it."""
     folders = [word.removeprefix(_DIRECTORY) for word in argv if word.startswith(_DIRECTORY)]
     for job, folder in zip(jobs, folders, strict=False):
         told = said[job.name].get("directory", "") if job.name in said else None

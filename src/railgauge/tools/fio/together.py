@@ -14,8 +14,8 @@ from typing import Any
 
 from railgauge.core.model import Command, Parsed, Sample
 from railgauge.tools import Setting, on_storage
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
 from railgauge.tools.options import command_on
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal
 
 # The words are the folder, the node, the number of nodes, the free space in KiB, how long to wait
 # for the others in seconds, the first node, the program, and the phases: a name and the options of
@@ -186,9 +186,9 @@ def joined(asked: ToolRequest, sides: Sequence[SideOutput]) -> Parsed:
     return replace(sides[0].parsed, samples=tuple(samples))
 
 
-def claims(
+def output_checks(
     asked: ToolRequest, sides: Sequence[SideOutput], mount: Mapping[str, Any]
-) -> Iterator[Claim]:
+) -> Iterator[OutputCheck]:
     """Compare the options of every phase of every node."""
     for side in sides:
         told = side.parsed.summary.get("jobs")

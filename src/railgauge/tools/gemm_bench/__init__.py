@@ -5,6 +5,6 @@ reads its output.
 """
 
 from railgauge.tools.gemm_bench.parse import parse
-from railgauge.tools.gemm_bench.plan import METRICS, claims, commands
+from railgauge.tools.gemm_bench.plan import METRICS, commands, output_checks
 
-__all__ = ["METRICS", "claims", "commands", "parse"]
+__all__ = ["METRICS", "commands", "output_checks", "parse"]

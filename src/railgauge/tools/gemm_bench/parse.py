@@ -37,7 +37,7 @@ _EDGE = 1e-6
 class _Run:
     """The values of the lines around the rows, and what the rows counted."""
 
-    said: dict[str, object] = field(default_factory=dict)
+    asked: dict[str, object] = field(default_factory=dict)
     version: str | None = None
     library: str = ""
     host: str = ""
@@ -49,11 +49,11 @@ class _Run:
     end: tuple[int, int] | None = None
 
     def count(self, name: str) -> int:
-        return int(str(self.said.get(name, 0)))
+        return int(str(self.asked.get(name, 0)))
 
     def summary(self) -> dict[str, object]:
         return {
-            **self.said,
+            **self.asked,
             "library": self.library,
             "host": self.host,
             "measured": tuple(self.listed),
@@ -103,12 +103,12 @@ def _take(kind: str, rest: str, run: _Run, collector: OutputCollector) -> None:
 def _take_run(match: re.Match[str], run: _Run, _: OutputCollector) -> None:
     counts = ("size", "iterations", "warmup_s", "cycles", "seed")
     run.runs += 1
-    run.said = {"format": match[1], "devices": match[2]}
-    run.said |= {name: int(match[at]) for at, name in enumerate(counts, 3)}
+    run.asked = {"format": match[1], "devices": match[2]}
+    run.asked |= {name: int(match[at]) for at, name in enumerate(counts, 3)}
 
 
 def _take_device(match: re.Match[str], run: _Run, collector: OutputCollector) -> None:
-    if match[1] in run.listed or not match[1].startswith(str(run.said.get("devices"))):
+    if match[1] in run.listed or not match[1].startswith(str(run.asked.get("devices"))):
         collector.error(ProblemKind.INCONSISTENT, f"a device that cannot be there:{match[0]}")
     run.listed[match[1]] = match[2], match[3].strip()
 
@@ -133,7 +133,7 @@ def _take_row(match: re.Match[str], run: _Run, collector: OutputCollector) -> No
 
 
 def _contradictions(row: re.Match[str], run: _Run) -> Iterator[str]:
-    if (row[2], int(row[3])) != (run.said.get("format"), run.said.get("size")):
+    if (row[2], int(row[3])) != (run.asked.get("format"), run.asked.get("size")):
         yield "a row of another run"
     if int(row[10]) != run.count("iterations"):
         yield "not every result was checked"
@@ -152,7 +152,7 @@ _READERS: Mapping[str, tuple[re.Pattern[str], _Take]] = {
 
 def _follows(run: _Run, name: str, seconds: float, rate: float) -> bool:
     """Return whether the rate is work over time within the printed digits."""
-    n, is_copy = run.count("size"), run.said.get("format") == COPY
+    n, is_copy = run.count("size"), run.asked.get("format") == COPY
     if seconds <= _STEP_S or is_copy != (name == "copy_gb_s"):
         return False
     work = (2 * 4 * n**2 / 1e9 if is_copy else 2 * n**3 / 1e12) * run.count("iterations")
@@ -183,11 +183,11 @@ def _check_rows(run: _Run, collector: OutputCollector) -> None:
         collector.error(ProblemKind.METRIC_MISSING, "no device is listed, or no cycle was asked")
     elif run.cycles != wanted:
         rows = Counter(device for device, _ in run.cycles)
-        said = ", ".join(f"{device} {rows[device]}" for device in {**run.listed, **rows})
+        found = ", ".join(f"{device} {rows[device]}" for device in {**run.listed, **rows})
         collector.error(
             ProblemKind.METRIC_MISSING,
             f"each of {len(run.listed)} devices must have cycles 0 to {run.count('cycles') - 1} "
-            f"in this order; rows: {said}",
+            f"in this order; rows: {found}",
         )
 
 

@@ -1,4 +1,4 @@
-"""The command, the metrics, and the items that the output must confirm."""
+"""The command, the metrics, and the output checks."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ from collections.abc import Iterator
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, claims_of_gpus, equal
-from railgauge.tools.hosts import claim_of_hosts
+from railgauge.tools.hosts import check_of_hosts
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import Count, on_its_node, program, read_options
+from railgauge.tools.output_checks import (
+    OutputCheck,
+    SideOutput,
+    ToolRequest,
+    checks_of_gpus,
+    equal,
+)
 
 METRICS = (
     Metric("tflops", ("TFLOP/s", "GFLOP/s"), HIGHER),
@@ -48,27 +54,27 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     return on_its_node(setting, [*argv, "--library", library] if library else argv)
 
 
-# --- what the output must confirm ---
+# --- output checks ---
 
 
-def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
     """Compare format, devices, size, iterations, warm-up, cycles, seed, library, host and GPUs."""
-    said = sides[0].parsed.summary
-    host = said.get("host")
+    summary = sides[0].parsed.summary
+    host = summary.get("host")
     devices = asked.option("devices", "gpu")
     return (
-        equal("format", asked.measurement.command, said.get("format")),
-        equal("devices", devices, said.get("devices")),
+        equal("format", asked.measurement.command, summary.get("format")),
+        equal("devices", devices, summary.get("devices")),
         *(
-            equal(name, asked.option(name, one.default), said.get(name))
+            equal(name, asked.option(name, one.default), summary.get(name))
             for name, one in _COUNTS.items()
         ),
-        *_library(asked.option("library"), said.get("library")),
-        claim_of_hosts("host", asked, [str(host)] if host else []),
-        *(claims_of_gpus(asked, said) if devices == "gpu" else ()),
+        *_library(asked.option("library"), summary.get("library")),
+        check_of_hosts("host", asked, [str(host)] if host else []),
+        *(checks_of_gpus(asked, summary) if devices == "gpu" else ()),
     )
 
 
-def _library(wanted: object, said: object) -> Iterator[Claim]:
+def _library(wanted: object, shown: object) -> Iterator[OutputCheck]:
     if wanted:
-        yield equal("library", wanted, str(said).partition(" ")[0] if said else None)
+        yield equal("library", wanted, str(shown).partition(" ")[0] if shown else None)

@@ -52,7 +52,7 @@ from pathlib import Path
 from typing import Any
 
 VERSION = 1
-_FEWEST = 256  # below it, the mean of a row says little of how random it is
+_FEWEST = 256  # below it, the mean of a row hardly shows whether it is random
 _CHUNK = 1024  # rows that are checked at a time
 _VECTORS = 2  # random vectors of a check
 _SAMPLES = 8  # elements that the host computes by itself
@@ -87,7 +87,7 @@ FORMATS = {
 
 @dataclass(frozen=True)
 class Device:
-    """A device of a library: ``cpu`` or ``gpu3``; ``-`` where the library says no UUID or model."""
+    """A device of a library: ``cpu`` or ``gpu3``; ``-`` for an unknown UUID or model."""
 
     name: str
     index: int
@@ -96,7 +96,7 @@ class Device:
 
 
 class Unavailable(Exception):
-    """Why a library cannot measure what is asked."""
+    """The reason why a library cannot measure the request."""
 
 
 # --- the libraries ---
@@ -205,7 +205,7 @@ class Torch:
         return made.to(self._narrow()) if self._form in ("bf16", "fp8") else made
 
     def second(self, n: int, seed: int) -> Any:
-        """Return the second factor: by columns in FP8, as the product demands."""
+        """Return the second factor: by columns in FP8, as the product requires."""
         made = self.uniform(n, seed)
         return made.t() if self._form == "fp8" else made
 
@@ -251,11 +251,11 @@ def _as_tf32(values: Any, int32: Any) -> Any:
     return values
 
 
-def _uuid(said: Any) -> str:
-    if isinstance(said, bytes):
-        h = said.hex()
-        said = "-".join((h[:8], h[8:12], h[12:16], h[16:20], h[20:])) if any(said) else ""
-    return f"GPU-{str(said).removeprefix('GPU-')}" if said else "-"
+def _uuid(value: Any) -> str:
+    if isinstance(value, bytes):
+        h = value.hex()
+        value = "-".join((h[:8], h[8:12], h[12:16], h[16:20], h[20:])) if any(value) else ""
+    return f"GPU-{str(value).removeprefix('GPU-')}" if value else "-"
 
 
 def chosen(kind: str, form: str, named: str) -> ArrayLibrary | Torch:
@@ -509,7 +509,7 @@ def rate(options: GemmOptions, seconds: float) -> str:
     return f"tflops={2 * n**3 * times / seconds / 1e12:.6f}"
 
 
-# --- what the node says of a device ---
+# --- the model and the clock of a device ---
 
 
 def _cpu_model() -> str:

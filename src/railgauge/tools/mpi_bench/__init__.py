@@ -5,6 +5,6 @@
 """
 
 from railgauge.tools.mpi_bench.parse import parse, payload_bytes
-from railgauge.tools.mpi_bench.plan import METRICS, claims, commands, form
+from railgauge.tools.mpi_bench.plan import METRICS, commands, form, output_checks
 
-__all__ = ["METRICS", "claims", "commands", "form", "parse", "payload_bytes"]
+__all__ = ["METRICS", "commands", "form", "output_checks", "parse", "payload_bytes"]

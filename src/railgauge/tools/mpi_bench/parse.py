@@ -97,7 +97,7 @@ def parse(text: str) -> Parsed:
     (``count``). Every row must satisfy ``algbw = size / time`` and ``busbw = algbw x factor``
     within rounding, and the closing line must give the number of rows. ``summary``: ``collective``,
     ``nranks``, ``nnodes``, ``ranks`` (host -> how many), ``dtype``, ``iterations``, ``warmup``,
-    ``cycles``, ``library``, and ``on_core``, a ``RankOnCore`` for each rank that says its core.
+    ``cycles``, ``library``, and ``on_core``, a ``RankOnCore`` for each rank that prints its core.
     """
     text = clean(text)
     collector, run = OutputCollector(relations=_RELATIONS), _Run()
@@ -118,8 +118,8 @@ def _lines(text: str) -> Iterator[tuple[str, str]]:
 def _on_core(text: str) -> Iterator[RankOnCore]:
     for line in text.split("\n"):
         at = line[:200].find(on_core.BEGINS)
-        if at >= 0 and (told := on_core.read(line[at : at + 2000])):
-            yield told
+        if at >= 0 and (printed := on_core.read(line[at : at + 2000])):
+            yield printed
 
 
 def _complaints(text: str) -> Iterator[Problem]:

@@ -1,14 +1,13 @@
-"""The command, the metrics, and the items that the output must confirm."""
+"""The command, the metrics, and the output checks."""
 
 from __future__ import annotations
 
 from railgauge.core.model import Command
 from railgauge.launchers import Launch
 from railgauge.tools import Setting
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
-from railgauge.tools.cores import claims_of_cores
+from railgauge.tools.cores import checks_of_cores
 from railgauge.tools.form import FigureForm, ToolFigure, of_ring
-from railgauge.tools.hosts import claims_of_ranks
+from railgauge.tools.hosts import checks_of_ranks
 from railgauge.tools.launching import (
     hosts,
     launched,
@@ -18,6 +17,14 @@ from railgauge.tools.launching import (
 )
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import Count, program, read_options
+from railgauge.tools.output_checks import (
+    OutputCheck,
+    SideOutput,
+    ToolRequest,
+    all_iterations_s,
+    equal,
+    long_enough,
+)
 
 METRICS = (
     Metric("time_us", ("us",), LOWER),
@@ -63,30 +70,30 @@ def form(figure: ToolFigure) -> FigureForm:
     return of_ring(figure, upto=True)
 
 
-# --- what the output must confirm ---
+# --- output checks ---
 
 _DEFAULTS = {"iterations": 5, "warmup": 1, "cycles": 1}
 
 
-def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
     """Compare collective, data type, iterations, warm-up, cycles, ranks and their hosts.
 
     Also the cores of the ranks, if the launcher is asked to bind them to cores, and the time of the
     command with that of all iterations.
     """
-    said, parsed = sides[0].parsed.summary, sides[0].parsed
-    times = [sample.value for sample in parsed.samples if sample.metric == "time_us"]
-    iterations = said.get("iterations")
-    told_s = sum(times) * iterations / 1e6 if isinstance(iterations, int) else 0.0
+    summary = sides[0].parsed.summary
     return (
-        equal("collective", asked.measurement.command, said.get("collective")),
-        equal("data type", "float32", said.get("dtype")),
-        *(equal(name, asked.option(name, own), said.get(name)) for name, own in _DEFAULTS.items()),
-        *claims_of_ranks(
-            asked, asked.option("ranks_per_node", 1), said, said.get("ranks"), "ranks"
+        equal("collective", asked.measurement.command, summary.get("collective")),
+        equal("data type", "float32", summary.get("dtype")),
+        *(
+            equal(name, asked.option(name, own), summary.get(name))
+            for name, own in _DEFAULTS.items()
         ),
-        *claims_of_cores(asked, sides[0], _ranks(asked)),
-        *long_enough(sides[0], told_s, "for all iterations"),
+        *checks_of_ranks(
+            asked, asked.option("ranks_per_node", 1), summary, summary.get("ranks"), "ranks"
+        ),
+        *checks_of_cores(asked, sides[0], _ranks(asked)),
+        *long_enough(sides[0], all_iterations_s(sides[0].parsed), "for all iterations"),
     )
 
 

@@ -4,6 +4,6 @@ Formats: text of all versions from 0.2 to 0.10, JSON since 0.5.
 """
 
 from railgauge.tools.nvbandwidth.parse import parse
-from railgauge.tools.nvbandwidth.plan import METRICS, claims, commands, form
+from railgauge.tools.nvbandwidth.plan import METRICS, commands, form, output_checks
 
-__all__ = ["METRICS", "claims", "commands", "form", "parse"]
+__all__ = ["METRICS", "commands", "form", "output_checks", "parse"]

@@ -48,7 +48,7 @@ class Matrix:
     def is_between_gpus(self) -> bool:
         """Whether rows and columns are both GPUs, so that the diagonal has no meaning.
 
-        The heading says it. A test case with one sum for each GPU has a single row.
+        The heading shows it. A test case with one sum for each GPU has a single row.
         """
         sides = _SIDES.findall(self.description)
         has_pairs = len(self.rows) > 1 or bool(_OF_PAIRS.match(self.name))
@@ -61,7 +61,7 @@ class Matrix:
 
 
 def has_sides(description: str) -> bool:
-    """Return whether a description says what rows and columns are."""
+    """Return whether a description names its rows and columns."""
     return len(_SIDES.findall(description)) == 2  # noqa: PLR2004 - row and column
 
 

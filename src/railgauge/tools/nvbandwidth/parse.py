@@ -86,7 +86,7 @@ def _collect_nothing(text: str, has_cases: bool, collector: OutputCollector) -> 
 # --- text: ``Running NAME.``, a description, a matrix and its sum for each test case ---
 
 _LONGEST_LINE = 4000
-# Up to 0.5 it stands before the first test case, and nothing behind the last one.
+# Up to 0.5 it is printed before the first test case, and nothing behind the last one.
 _NOTE = "NOTE: Th"
 _RUNNING = re.compile(r"\s{0,8}Running (?:benchmark )?([a-z][a-z0-9_]{0,80})\.\s*$")
 _SUM = re.compile(r"\s{0,8}SUM ([a-z][a-z0-9_]{0,90}) ([0-9]{1,12}\.[0-9]{2})(?=\s|$)")
@@ -179,7 +179,7 @@ def _read_line(line: str, is_whole: bool, case: CaseText, collector: OutputColle
 
 
 def _is_part(line: str, *, is_matrix: bool) -> bool:
-    """Return whether a line is what is left of a row or a sum."""
+    """Return whether a line is the rest of an interrupted row or sum."""
     is_row = is_matrix and figures_at_an_end(line) > 0
     return is_row or line.lstrip().startswith("SUM ") or bool(_NAMED.fullmatch(line[:120]))
 

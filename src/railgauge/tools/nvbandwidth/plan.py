@@ -1,4 +1,4 @@
-"""The command (some or all test cases on one node), and what the output must confirm."""
+"""The command (some or all test cases on one node), and the output checks."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from itertools import product
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.claims import (
-    Claim,
+from railgauge.tools.form import FigureForm, ToolFigure, of_all_links, of_placement
+from railgauge.tools.hosts import check_of_hosts
+from railgauge.tools.metric import HIGHER, LOWER, Metric, several
+from railgauge.tools.options import Count, Options, on_its_node, program, read_options
+from railgauge.tools.output_checks import (
+    OutputCheck,
     SideOutput,
     ToolRequest,
-    claims_of_buses,
+    checks_of_buses,
     equal,
     same_models,
 )
-from railgauge.tools.form import FigureForm, ToolFigure, of_all_links, of_placement
-from railgauge.tools.hosts import claim_of_hosts
-from railgauge.tools.metric import HIGHER, LOWER, Metric, several
-from railgauge.tools.options import Count, Options, on_its_node, program, read_options
 
 _HOST = tuple(
     f"{ends}{ways}_memcpy"
@@ -99,20 +99,20 @@ def _flags(options: Options) -> tuple[str, ...]:
     return (*flags, *options.flags(_COUNTS), *(("-j",) if options.flag("json", True) else ()))
 
 
-# --- what the output must confirm ---
+# --- output checks ---
 
 _DEVICE = re.compile(r"[0-9]{1,4}: (.{1,80}?) \(([0-9a-fA-F:.]{4,20})\)(?:: \(([^()\s]{1,255})\))?")
 
 
-def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
     """Compare test cases, GPUs, their PCI addresses, host and model.
 
     Buffer size and samples are never printed.
     """
-    said = sides[0].parsed.summary
+    summary = sides[0].parsed.summary
     wanted = asked.option("testcases", ())
-    found = [_testcases(wanted, said.get("testcases"))] if wanted else []
-    found += _devices(asked, said.get("devices"))
+    found = [_testcases(wanted, summary.get("testcases"))] if wanted else []
+    found += _devices(asked, summary.get("devices"))
     unprinted = {"buffer_mib": "buffer size", "samples": "samples"}
     for option, item in unprinted.items():
         if asked.option(option) is not None:
@@ -120,22 +120,22 @@ def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ..
     return tuple(found)
 
 
-def _testcases(wanted: object, said: object) -> Claim:
-    """Claim that exactly the wanted test cases ran; a waived one did not run."""
+def _testcases(wanted: object, shown: object) -> OutputCheck:
+    """Check that exactly the wanted test cases ran; a waived one did not run."""
     names = [
-        sorted(map(str, one)) if isinstance(one, list | tuple) else [] for one in (wanted, said)
+        sorted(map(str, one)) if isinstance(one, list | tuple) else [] for one in (wanted, shown)
     ]
     return equal("test cases", ", ".join(names[0]), ", ".join(names[1]) or None)
 
 
-def _devices(asked: ToolRequest, said: object) -> Iterator[Claim]:
+def _devices(asked: ToolRequest, shown: object) -> Iterator[OutputCheck]:
     if asked.platform.gpus is None:
         return
-    devices = said if isinstance(said, tuple) else ()
+    devices = shown if isinstance(shown, tuple) else ()
     yield equal("GPUs", asked.platform.gpus.count, len(devices) or None)
     named = [match for device in devices if (match := _DEVICE.match(str(device)))]
-    yield claim_of_hosts("host", asked, [match[3] for match in named if match[3]])
-    yield from claims_of_buses(asked, [match[2] for match in named])
+    yield check_of_hosts("host", asked, [match[3] for match in named if match[3]])
+    yield from checks_of_buses(asked, [match[2] for match in named])
     wanted = asked.models(asked.case.nodes)
     models = same_models("GPU model", wanted, (match[1] for match in named))
     if models:

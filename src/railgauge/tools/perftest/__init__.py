@@ -5,17 +5,17 @@ Formats: perftest 5 and 6, the AMD and MetaX forks, and ``--out_json``.
 """
 
 from railgauge.tools.perftest.addresses import identity
-from railgauge.tools.perftest.claims import claims
+from railgauge.tools.perftest.output_checks import output_checks
 from railgauge.tools.perftest.parse import parse, payload_bytes
 from railgauge.tools.perftest.plan import METRICS, commands, flow, form
 
 __all__ = [
     "METRICS",
-    "claims",
     "commands",
     "flow",
     "form",
     "identity",
+    "output_checks",
     "parse",
     "payload_bytes",
 ]

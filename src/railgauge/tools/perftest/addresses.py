@@ -1,12 +1,12 @@
 """The addresses of queue pairs in perftest's output, compared with the nodes and with each other.
 
-The two sides tell each other their addresses, and both print both. So a client's remote addresses
-are the server's local ones, and all of them are those of the ports that the survey found::
+The two sides exchange their addresses, and each prints both. So a client's remote addresses are the
+server's local ones, and all of them are those of the ports that the survey found::
 
      local address: LID 0x0e QPN 0x028a PSN 0x1a4ddc RKey 0x1fff7f VAddr 0x007f3b4c800000
      GID: 254:128:00:00:00:00:00:00:16:76:116:255:254:70:225:171
 
-An output that is printed again for another pair, or an output of another run, contradicts that.
+The output of another pair, or of another run, contradicts that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from railgauge.facts.model import NicFacts
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, listed
 
 _LOCAL, _REMOTE = "local", "remote"
 _ADDRESS = re.compile(
@@ -59,22 +59,22 @@ def read_addresses(text: str) -> dict[str, tuple[QueueAddress, ...]]:
 def identity(text: str) -> str:
     """Return the queue pairs of both sides, which no other run has; empty if they are not shown.
 
-    Each side draws the first PSN of a queue pair at random, 24 bits. Two runs have both of them
-    alike once in 2^48: of the 5e9 pairs among 100,000 runs that is expected 2e-5 times. The number
-    of a queue pair (QPN) counts up on most adapters, and adds to that. The LID is left out, as an
-    output may be copied with another one.
+    Each side draws the first PSN of a queue pair at random, 24 bits. Two runs have the same two
+    with a probability of 2^-48: among the 5e9 pairs of 100,000 runs that is expected 2e-5 times.
+    The number of a queue pair (QPN), which counts up on most adapters, makes it rarer still. The
+    LID is left out, because it could be edited in a copied output.
     """
-    told = read_addresses(text)
-    if not (told.get(_LOCAL) and told.get(_REMOTE)):
+    addresses = read_addresses(text)
+    if not (addresses.get(_LOCAL) and addresses.get(_REMOTE)):
         return ""
-    every = sorted({(one.qpn, one.psn) for side in told.values() for one in side})
+    every = sorted({(one.qpn, one.psn) for side in addresses.values() for one in side})
     return ", ".join(f"QPN {qpn:#x} PSN {psn:#x}" for qpn, psn in every)
 
 
-def claims_of_addresses(
+def checks_of_addresses(
     asked: ToolRequest, client: SideOutput, servers: Sequence[SideOutput]
-) -> Iterator[Claim]:
-    """Claim that both sides name the ports of their nodes, and each other's queue pairs."""
+) -> Iterator[OutputCheck]:
+    """Check that both sides name the ports of their nodes, and each other's queue pairs."""
     for side in (client, *servers):
         ends = {_LOCAL: side.node, _REMOTE: _other(asked, side.node)}
         for name, node in ends.items():
@@ -87,26 +87,26 @@ def _other(asked: ToolRequest, node: str) -> str:
     return next((one for one in asked.case.nodes if one != node), node)
 
 
-def _of_port(asked: ToolRequest, side: SideOutput, name: str, node: str) -> Iterator[Claim]:
-    """Claim that the printed LID and GID are those of the port; RoCE has the LID 0."""
-    nic, printed = _port(asked, node), _addresses(side, name)
+def _of_port(asked: ToolRequest, side: SideOutput, name: str, node: str) -> Iterator[OutputCheck]:
+    """Check that the printed LID and GID are those of the port; RoCE has the LID 0."""
+    nic, printed = _port(asked, node), listed(side.parsed.summary, name, QueueAddress)
     if nic is None or not printed:
         return
     at = f"{name} address of {side.node}"
     if nic.lid is not None:
-        wanted, said = nic.lid & _LID_BITS, sorted({one.lid for one in printed})
-        shown = ", ".join(f"{lid:#x}" for lid in said)
+        wanted, lids = nic.lid & _LID_BITS, sorted({one.lid for one in printed})
+        shown = ", ".join(f"{lid:#x}" for lid in lids)
         asks = f"{nic.name} of {node} has"
-        fits = said == [wanted]
-        yield Claim(
+        fits = lids == [wanted]
+        yield OutputCheck(
             f"LID in the {at}", f"{wanted:#x}", shown, fits, side.node, remedy=_MOVED, asks=asks
         )
     known = {packed for entry in nic.gids if (packed := _packed(entry.gid))}
-    told = [one.gid for one in printed if one.gid and _readings(one.gid)]
-    if known and told:
-        strange = [gid for gid in told if known.isdisjoint(_readings(gid))]
-        yield Claim(
-            f"GID in the {at}", "one of its GID table", ", ".join(strange or told), not strange,
+    gids = [one.gid for one in printed if one.gid and _readings(one.gid)]
+    if known and gids:
+        strange = [gid for gid in gids if known.isdisjoint(_readings(gid))]
+        yield OutputCheck(
+            f"GID in the {at}", "one of its GID table", ", ".join(strange or gids), not strange,
             side.node, asks=f"{nic.name} of {node} has",
         )  # fmt: skip
 
@@ -122,12 +122,6 @@ def _port(asked: ToolRequest, node: str) -> NicFacts | None:
     if end is None or facts is None:
         return None
     return next((nic for nic in facts.nics if nic.name == end.nic), None)
-
-
-def _addresses(side: SideOutput, name: str) -> tuple[QueueAddress, ...]:
-    found = side.parsed.summary.get(name)
-    listed = found if isinstance(found, tuple) else ()
-    return tuple(one for one in listed if isinstance(one, QueueAddress))
 
 
 def _packed(gid: str) -> bytes | None:
@@ -150,18 +144,21 @@ def _readings(printed: str) -> frozenset[bytes]:
     return frozenset(found)
 
 
-def _of_each_other(client: SideOutput, server: SideOutput) -> Iterator[Claim]:
-    """Claim that what one side calls remote is what the other calls local.
+def _of_each_other(client: SideOutput, server: SideOutput) -> Iterator[OutputCheck]:
+    """Check that the remote addresses of one side are the local ones of the other.
 
     A server that was ended early may have printed fewer of its queue pairs. GIDs are compared if
     both sides print them.
     """
     for one, other in ((client, server), (server, client)):
-        remote, local = set(_addresses(one, _REMOTE)), set(_addresses(other, _LOCAL))
+        remote, local = (
+            set(listed(one.parsed.summary, _REMOTE, QueueAddress)),
+            set(listed(other.parsed.summary, _LOCAL, QueueAddress)),
+        )
         if not all(address.gid for address in remote | local):
             remote, local = ({replace(each, gid="") for each in side} for side in (remote, local))
         if remote and local:
-            yield Claim(
+            yield OutputCheck(
                 f"remote address of {one.node}", _words(local), _words(remote),
                 remote <= local or local <= remote, one.node,
                 asks=f"the local one of {other.node} is",

@@ -57,30 +57,30 @@ _Read = tuple[dict[str, object], list[Table]]
 
 def _read_text(text: str, collector: OutputCollector) -> _Read:
     tables = read_tables(text, collector)
-    said = find_problems(text)
-    is_explained = any(problem.severity is Severity.ERROR for problem in said)
+    problems = find_problems(text)
+    is_explained = any(problem.severity is Severity.ERROR for problem in problems)
     if not tables and not collector.problems and not is_explained:
-        _say_why_nothing(text, collector)
+        _explain_nothing(text, collector)
     collect(tables, collector)
-    collector.problems[:0] = said
-    whole, told = sum(1 for table in tables if table.rows), read_addresses(text)
-    if whole > _SIDES or (whole == _SIDES and _are_of_one_side(told)):
+    collector.problems[:0] = problems
+    whole, addresses = sum(1 for table in tables if table.rows), read_addresses(text)
+    if whole > _SIDES or (whole == _SIDES and _are_of_one_side(addresses)):
         collector.several_runs()
-    return {**read_summary(text), **told, **({"tables": whole} if whole else {})}, tables
+    return {**read_summary(text), **addresses, **({"tables": whole} if whole else {})}, tables
 
 
 _SIDES = 2
 
 
-def _are_of_one_side(told: Mapping[str, tuple[QueueAddress, ...]]) -> bool:
+def _are_of_one_side(addresses: Mapping[str, tuple[QueueAddress, ...]]) -> bool:
     """Return whether the tables are of two runs: the two sides of one name each other's queues."""
     local, remote = (
-        {(one.qpn, one.psn) for one in told.get(side, ())} for side in ("local", "remote")
+        {(one.qpn, one.psn) for one in addresses.get(side, ())} for side in ("local", "remote")
     )
     return bool(remote) and not local <= remote
 
 
-def _say_why_nothing(text: str, collector: OutputCollector) -> None:
+def _explain_nothing(text: str, collector: OutputCollector) -> None:
     if any(sign in text for sign in _STARTED):
         collector.error(ProblemKind.TRUNCATED, "the output ends before the heading of the table")
     else:
@@ -297,8 +297,8 @@ def _results(document: dict[str, object]) -> list[dict[str, object]]:
 def _table(result: Mapping[str, object], collector: OutputCollector) -> Table | None:
     size, count = integer(result.get("MsgSize")), integer(result.get("n_iterations"))
     if size is None or not 0 <= size < _LARGEST_SIZE:
-        said = str(result.get("MsgSize"))[:40]
-        collector.error(ProblemKind.UNPARSABLE, f"no message size in the JSON: {said!r}")
+        shown = str(result.get("MsgSize"))[:40]
+        collector.error(ProblemKind.UNPARSABLE, f"no message size in the JSON: {shown!r}")
         return None
     figures: dict[str, float] = {}
     for label, value in ((one.label, result.get(one.label)) for one in _JSON_COLUMNS):

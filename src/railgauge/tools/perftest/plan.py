@@ -38,7 +38,7 @@ def flow(measurement: Measurement) -> Flow:
 
 
 def form(figure: ToolFigure) -> FigureForm | None:
-    """Return the form of a test between two nodes; its slowest messages tell nothing of a part."""
+    """Return the form of a test between two nodes; times of its slowest messages have none."""
     if figure.metric in _TAILS:
         return None
     return of_path(figure, flow(figure.measurement))

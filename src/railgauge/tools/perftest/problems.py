@@ -113,8 +113,8 @@ def _errors(text: str) -> list[Problem]:
 def _listed(
     text: str, complaints: tuple[tuple[ProblemKind, tuple[str, ...]], ...], severity: Severity
 ) -> list[Problem]:
-    said = ((kind, first_line_with(text, signs)) for kind, signs in complaints)
-    return [problem(kind, line, severity) for kind, line in said if line is not None]
+    found = ((kind, first_line_with(text, signs)) for kind, signs in complaints)
+    return [problem(kind, line, severity) for kind, line in found if line is not None]
 
 
 def _explained(found: Problem, text: str) -> Problem:

@@ -254,7 +254,7 @@ def _read_row(text: str, is_whole: bool, table: Table, collector: OutputCollecto
 
 
 def _has_rate(tokens: tuple[str, ...], heading: Heading) -> bool:
-    """Return whether the rows have a message rate of which the heading has lost the name.
+    """Return whether the rows have a message rate whose name is missing in the heading.
 
     It is the only value with six decimals, and must fit size and average in every row.
     """

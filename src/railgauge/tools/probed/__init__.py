@@ -1,7 +1,7 @@
-"""Programs that the survey asks on every node: their output in a file is read by the same readers.
+"""Programs that the survey runs on every node; their output in a file is read by the same readers.
 
-``gpus`` has the tools of the GPU vendors, ``hosts`` those of NICs and PCIe, ``program`` what all
-share.
+``gpus`` has the tools of the GPU vendors, ``hosts`` those of NICs and PCIe, ``program`` their
+common code.
 """
 
 from __future__ import annotations

@@ -47,9 +47,9 @@ def _read_table(text: str, collector: OutputCollector, instead: str) -> Found:
     refuse_twins((gpu["gpu"] for gpu in table.gpus), collector)
     for gpu in table.gpus:
         for name, (metrics, unit) in _FIGURES.items():
-            said = gpu.get(name, "")
-            printed = unit or ("MB" if said.endswith(" MB") else "MiB")
-            for metric, figure in zip(metrics, _FIGURE.findall(said), strict=False):
+            value = gpu.get(name, "")
+            printed = unit or ("MB" if value.endswith(" MB") else "MiB")
+            for metric, figure in zip(metrics, _FIGURE.findall(value), strict=False):
                 collector.add(metric, printed, float(figure), f"gpu{gpu['gpu']}", may_be_zero=True)
     _fail(table.failed, collector)
     return {"gpus": [dict(gpu) for gpu in table.gpus]}
@@ -101,7 +101,7 @@ def _read_nvlink(text: str, collector: OutputCollector) -> Found:
             link, _, metric = name.partition("_")
             count(collector, metric, number, f"gpu{gpu}/{link}")
     return {
-        name: {f"gpu{gpu}": told for gpu, told in by_gpu.items()}
+        name: {f"gpu{gpu}": values for gpu, values in by_gpu.items()}
         for name, by_gpu in (
             ("links", {gpu: asdict(link) for gpu, link in found.links.items()}),
             ("errors", found.errors),
@@ -122,7 +122,7 @@ def _smi_log(log: nvidia_smi.SmiLog, collector: OutputCollector) -> Found:
         if reasons:
             collector.warn(ProblemKind.TOOL_WARNING, f"gpu{index} is slowed down: {reasons}")
     summary = {"driver": log.driver, "cuda": log.cuda, "processes": log.processes}
-    return {"gpus": list(log.gpus)} | {key: said for key, said in summary.items() if said}
+    return {"gpus": list(log.gpus)} | {key: value for key, value in summary.items() if value}
 
 
 def _read_matrix(text: str, collector: OutputCollector) -> Found:

@@ -80,7 +80,7 @@ def _read_rdma_link(text: str, collector: OutputCollector) -> Found:
 
 _NAME = r"[A-Za-z0-9_\[\]. -]{1,80}"
 _STATISTIC = re.compile(rf"(\s{{0,20}})({_NAME}): ([0-9]{{1,20}})\s{{0,20}}")
-# What the names of counters begin with: a line without indent may be any program's.
+# Beginnings of the names of counters: a line without indent may be of any program.
 _OF_COUNTER = re.compile(
     r"\s{0,20}(?:\[\d{1,4}\] ?:? ?)?(?:[rt]x|ch|port|veb|vport|vf|queue|mac|module|link|phy"
     r"|outbound|roce|tc|dev|q)\d{0,4}[_. \[-]"
@@ -88,7 +88,7 @@ _OF_COUNTER = re.compile(
 
 
 def _read_ethtool(text: str, collector: OutputCollector) -> Found:
-    """Every counter of ``ethtool -S``, or of those that grep left; another line is an error."""
+    """Every counter of ``ethtool -S``, also if grep selected some; another line is an error."""
     every = [line for line in text.split("\n") if line.strip() and not is_prompt(line)]
     begins = bool(every) and every[0].strip() == "NIC statistics:"
     rows = [_STATISTIC.fullmatch(line[:200]) for line in every[begins:]]
@@ -129,8 +129,8 @@ _VERBOSE = re.compile(r"^\s{1,40}Control: ", re.MULTILINE)
 def _read_lspci(text: str, collector: OutputCollector) -> Found:
     """Devices, and with ``-vvv`` what redirects peer traffic, links, product data and slots.
 
-    ``redirecting`` is only counted where the access control of bridges is printed. What
-    ``grep ACSCtl`` leaves names no devices.
+    ``redirecting`` is only counted where the access control of bridges is printed. The output of
+    ``grep ACSCtl`` names no devices.
     """
     devices, controls = len(_DEVICE.findall(text)), len(_CONTROL.findall(text))
     if not devices and not controls:
@@ -147,10 +147,10 @@ def _read_lspci(text: str, collector: OutputCollector) -> Found:
         what = report.problem or "without -vvv: whether bridges redirect peer traffic is not known"
         collector.warn(ProblemKind.TOOL_WARNING, what)
     if report.links:
-        slow = {where: said for where, said in report.links.items() if "(downgraded)" in said}
+        slow = {where: state for where, state in report.links.items() if "(downgraded)" in state}
         count(collector, "links_downgraded", len(slow))
-        for where, said in slow.items():
-            collector.warn(ProblemKind.TOOL_WARNING, f"{where}: {said}")
+        for where, state in slow.items():
+            collector.warn(ProblemKind.TOOL_WARNING, f"{where}: {state}")
     return asdict(report)
 
 

@@ -1,7 +1,7 @@
 """One program of the survey as a tool, and what its readers share.
 
-They measure nothing: the samples are counts, counters and states as printed. ``summary`` holds what
-the survey would take from the output.
+These programs measure nothing: the samples are counts, counters and states as printed. ``summary``
+holds the facts that the survey would take from the output.
 """
 
 from __future__ import annotations

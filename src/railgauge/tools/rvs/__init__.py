@@ -1,10 +1,10 @@
 """ROCm Validation Suite: its modules GST, IET and BABEL on each GPU, and PBQT between GPUs.
 
-``plan`` has the command, ``reading`` what all of its lines share, ``peers``, ``products`` and
-``memory`` the lines of the modules, and ``parse`` the whole.
+``plan`` makes the command, ``reading`` has the common form of all lines, ``peers``, ``products``
+and ``memory`` read the lines of the modules, and ``parse`` the whole output.
 """
 
 from railgauge.tools.rvs.parse import parse
-from railgauge.tools.rvs.plan import METRICS, claims, commands
+from railgauge.tools.rvs.plan import METRICS, commands, output_checks
 
-__all__ = ["METRICS", "claims", "commands", "parse"]
+__all__ = ["METRICS", "commands", "output_checks", "parse"]

@@ -12,7 +12,7 @@ from railgauge.tools.rvs.reading import RvsRun
 BEGIN = "Starting the Babel memory stress test"
 _RULE = re.compile(r"-{40,200}")
 _HEADING = re.compile(r"GPU Id +Function +(.{1,120})")
-# The unit of a table, as its heading says it: bytes are counted in 10^6 or in 2^20.
+# The unit in the heading of a table: bytes are counted in 10^6 or in 2^20.
 _UNITS = {
     "MBytes/sec Max MB/s Min MB/s Avg MB/s": "MB/s",
     "MiBytes/sec Max MiB/s Min MiB/s Avg MiB/s": "MiB/s",

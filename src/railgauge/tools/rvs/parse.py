@@ -29,7 +29,7 @@ _STATUS = {"PASS": "pass", "FAIL": "fail", "SKIP": "skip"}
 _PART = re.compile(
     r"RESULT *\] |\[RES|\[GPU:: |[A-Z]S \d|GBps  duration|pass: (?:TRUE|FALSE)|ramp up|^\d{1,9}$"
 )
-_TOLD = ("Start of GPU ramp up", "End of GPU ramp up", "GFLOPS", "Power(W)", memory.BEGIN)
+_OF_RESULT = ("Start of GPU ramp up", "End of GPU ramp up", "GFLOPS", "Power(W)", memory.BEGIN)
 _RELATIONS = (Statistics("(?P<of>babel_[a-z]{1,9})(?:_(?P<as>min|max))?", 0.01),)
 _OLD_ERROR = re.compile(r"RVS-ERROR (.{1,300})")
 
@@ -108,28 +108,28 @@ def _take(line: str, run: RvsRun, marks: _Marks, modules: tuple[Products, Memory
         modules[1].take(line, run)
 
 
-def _take_result(said: str, run: RvsRun, marks: _Marks, modules: tuple[Products, Memory]) -> None:
+def _take_result(result: str, run: RvsRun, marks: _Marks, modules: tuple[Products, Memory]) -> None:
     products, tables = modules
-    of_action = _OF_ACTION.match(said)
-    if action := _ACTION.fullmatch(said):
+    of_action = _OF_ACTION.match(result)
+    if action := _ACTION.fullmatch(result):
         marks.actions.append(action[1])
     elif of_action and of_action[1] not in marks.actions:
         marks.unannounced.add(of_action[1])
-    elif peers.take(said, run):
+    elif peers.take(result, run):
         return
-    elif not (of_gpu := OF_GPU.fullmatch(said)):
-        is_part = "[GPU::" in said or said.count("[") != said.count("]")
-        if is_part or "GFLOPS" in said or "Power(W)" in said:
-            run.collector.error(ProblemKind.UNPARSABLE, said)
+    elif not (of_gpu := OF_GPU.fullmatch(result)):
+        is_part = "[GPU::" in result or result.count("[") != result.count("]")
+        if is_part or "GFLOPS" in result or "Power(W)" in result:
+            run.collector.error(ProblemKind.UNPARSABLE, result)
     elif of_gpu[3] == memory.BEGIN:
         tables.begin(of_gpu[1], of_gpu[2], run)
     elif not products.take(of_gpu[1], of_gpu[2], of_gpu[3], run) and _is_part(of_gpu[3]):
-        run.collector.error(ProblemKind.UNPARSABLE, said)
+        run.collector.error(ProblemKind.UNPARSABLE, result)
 
 
-def _is_part(said: str) -> bool:
-    """Return whether words about a GPU are what is left of a result."""
-    return "GFLOPS" in said or any(one.startswith(said[:4].rstrip()) for one in _TOLD)
+def _is_part(result: str) -> bool:
+    """Return whether words about a GPU are the rest of an interrupted result."""
+    return "GFLOPS" in result or any(one.startswith(result[:4].rstrip()) for one in _OF_RESULT)
 
 
 def _take_mark(line: str, marks: _Marks) -> bool:

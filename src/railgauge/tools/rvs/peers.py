@@ -23,15 +23,15 @@ _NUMBER = re.compile(r"\d{1,9}(?:\.\d{1,9})?")
 _ID = re.compile(r"\d{1,9}")
 
 
-def take(said: str, run: RvsRun) -> bool:
+def take(result: str, run: RvsRun) -> bool:
     """Take a result; return whether it is about a pair of GPUs."""
-    if found := _PEERS.fullmatch(said):
+    if found := _PEERS.fullmatch(result):
         run.peers[_placement(found[2], found[3], run)] = found[4] == "true"
-    elif figure := _BANDWIDTH.fullmatch(said):
+    elif figure := _BANDWIDTH.fullmatch(result):
         if figure[6]:
             _collect(figure, run)
-    elif "p2p-bandwidth" in said:
-        run.collector.error(ProblemKind.UNPARSABLE, said)
+    elif "p2p-bandwidth" in result:
+        run.collector.error(ProblemKind.UNPARSABLE, result)
     else:
         return False
     return True
@@ -48,7 +48,7 @@ def check(run: RvsRun) -> None:
 
 
 def _number(end: str) -> str:
-    """Return RVS's number of a GPU; what is none of its names is returned as it is."""
+    """Return RVS's number of a GPU; a text that is no name of a GPU is returned unchanged."""
     match = _NUMBERED.fullmatch(end)
     return match[1] if match else end
 

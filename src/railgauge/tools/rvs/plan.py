@@ -1,4 +1,4 @@
-"""The command for a level, a module or a configuration, and what the output must confirm."""
+"""The command for a level, a module or a configuration, and the output checks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,15 @@ import re
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, claims_of_gpus, equal
 from railgauge.tools.metric import HIGHER, Metric, several
 from railgauge.tools.options import Options, on_its_node, program, read_options
+from railgauge.tools.output_checks import (
+    OutputCheck,
+    SideOutput,
+    ToolRequest,
+    checks_of_gpus,
+    equal,
+)
 
 FORMATS = ("fp64", "fp32", "fp16", "bf16", "fp8", "fp6", "fp4")
 KERNELS = ("read", "write", "copy", "mul", "add", "triad", "dot")
@@ -21,7 +27,7 @@ METRICS = (
 
 _LEVELS, _MODULES = ("1", "2", "3", "4", "5"), ("gst", "iet", "babel", "pbqt")
 _CHOICES = {"level": "-r", "module": "-m", "config": "-c"}
-# RVS names GPUs by numbers of the driver. Its list, which comes first, tells which GPU is which.
+# RVS names GPUs by numbers of the driver. Its list, which comes first, maps them to addresses.
 _SCRIPT = (
     'echo "railgauge: rvs begins"; "$1" -g || exit; "$@"; code=$?; '
     'echo "railgauge: rvs ended with $code"; exit "$code"'
@@ -31,7 +37,7 @@ _SCRIPT = (
 def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG001 - no server
     """Return one run on the case's node.
 
-    One option says what runs: ``level`` (``"1"`` to ``"5"``), ``module`` (``gst``, ``iet``,
+    One option selects the tests: ``level`` (``"1"`` to ``"5"``), ``module`` (``gst``, ``iet``,
     ``babel``, ``pbqt``: its configuration for this GPU), or ``config``, a file on the node. Raises
     ``BadInput`` for other options.
     """
@@ -54,11 +60,11 @@ def _checked(options: Options, name: str) -> str:
     return value
 
 
-def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
     """Compare number, models and PCI addresses of the GPUs; RVS does not show its level."""
-    said = sides[0].parsed.summary
+    summary = sides[0].parsed.summary
     wanted = next((str(asked.option(name)) for name in _CHOICES if asked.option(name)), "")
     return (
         equal("configuration", wanted, None),
-        *claims_of_gpus(asked, said),
+        *checks_of_gpus(asked, summary),
     )

@@ -1,8 +1,8 @@
 """The lines of GST (matrix products at a rate) and IET (matrix products at a power).
 
-GST prints its rate in every interval, and at the end its best one beside the target: the best of
-several samples, against which RVS judges. Here each interval after the ramp is a sample. IET judges
-by the largest power that it read, and passes a GPU that shows none.
+GST prints its rate in every interval, and at the end the best one beside the target: RVS judges by
+this best sample. Here each interval after the ramp is a sample. IET judges by the largest power
+that it read, and passes a GPU that shows none.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ _Of = tuple[str, str]  # an action, and RVS's number of a GPU
 
 @dataclass(slots=True)
 class Products:
-    """What GST and IET said of each GPU so far."""
+    """The values of GST and IET for each GPU, read so far."""
 
     ramping: set[_Of] = field(default_factory=set)
     rates: dict[_Of, list[float]] = field(default_factory=dict)
     powers: dict[_Of, float] = field(default_factory=dict)
 
-    def take(self, action: str, number: str, said: str, run: RvsRun) -> bool:
+    def take(self, action: str, number: str, result: str, run: RvsRun) -> bool:
         """Take a line of a GPU; return whether it is one of these modules."""
         of = (action, number)
-        if match := _RAMP.fullmatch(said):
+        if match := _RAMP.fullmatch(result):
             self._ramp(of, match[1], run)
-        elif match := _INTERVAL.fullmatch(said):
+        elif match := _INTERVAL.fullmatch(result):
             self._interval(of, float(match[1]), run)
-        elif match := _FINAL.fullmatch(said):
+        elif match := _FINAL.fullmatch(result):
             self._final(of, match, run)
-        elif match := _WRONG.fullmatch(said):
-            what = f"{run.place(number)}: {said} ({action})"
+        elif match := _WRONG.fullmatch(result):
+            what = f"{run.place(number)}: {result} ({action})"
             run.collector.error(ProblemKind.DATA_CORRUPTION, what)
-        elif match := _POWER.fullmatch(said):
+        elif match := _POWER.fullmatch(result):
             if of not in self.powers:
                 run.begin(*of)
             self.powers[of] = max(self.powers.get(of, 0.0), float(match[1]))
-        elif match := _PASS.fullmatch(said):
+        elif match := _PASS.fullmatch(result):
             self._passed(of, match[1], run)
         else:
             return False
@@ -86,12 +86,12 @@ class Products:
         printed = f"{match[1]} of {match[2]} GFLOPS, met: {match[3]}"
         run.end(of[0], of[1], _STATUS[match[3]], printed)
 
-    def _passed(self, of: _Of, said: str, run: RvsRun) -> None:
+    def _passed(self, of: _Of, result: str, run: RvsRun) -> None:
         power = self.powers.get(of, 0.0)
         if not power:
-            run.end(of[0], of[1], "skip", f"pass: {said}", "no power was read")
+            run.end(of[0], of[1], "skip", f"pass: {result}", "no power was read")
         else:
-            run.end(of[0], of[1], _STATUS[said], f"pass: {said}", f"at most {power:g} W")
+            run.end(of[0], of[1], _STATUS[result], f"pass: {result}", f"at most {power:g} W")
 
 
 def metric_of(action: str) -> str:

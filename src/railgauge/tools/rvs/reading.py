@@ -1,4 +1,4 @@
-"""What all lines of RVS share: their prefix, and the GPUs that their numbers mean. Pure.
+"""The common form of all lines of RVS: their prefix, and the numbers of GPUs. Pure.
 
 RVS lists the GPUs in the order of their PCI addresses, and so do the smi tools: the first one is
 ``gpu0``::
@@ -23,7 +23,7 @@ _LISTED = re.compile(
 
 @dataclass(slots=True)
 class RvsRun:
-    """What the lines said so far.
+    """The values of the lines read so far.
 
     ``listed`` maps RVS's number of a GPU to its address and model. ``results`` are the fields of
     ``NamedResult``; ``seen`` has, for each action, the GPUs that began and those that ended.
@@ -53,9 +53,9 @@ class RvsRun:
     def end(self, action: str, number: str, status: str, printed: str, says: str = "") -> None:
         """Take the result of an action on one GPU: ``status`` is ``pass``, ``fail`` or ``skip``."""
         self.ended.setdefault(action, []).append(number)
-        self.tell(action, status, printed, (int(self.place(number)[3:]),), says)
+        self.add_result(action, status, printed, (int(self.place(number)[3:]),), says)
 
-    def tell(
+    def add_result(
         self, action: str, status: str, printed: str, gpus: tuple[int, ...] = (), says: str = ""
     ) -> None:
         named = {"name": action, "status": status, "printed": printed}

@@ -5,6 +5,6 @@ the output of rank 0: ``lines`` its lines, ``replayed`` and ``together`` what th
 """
 
 from railgauge.tools.train_bench.parse import parse, payload_bytes
-from railgauge.tools.train_bench.plan import METRICS, claims, commands, form
+from railgauge.tools.train_bench.plan import METRICS, commands, form, output_checks
 
-__all__ = ["METRICS", "claims", "commands", "form", "parse", "payload_bytes"]
+__all__ = ["METRICS", "commands", "form", "output_checks", "parse", "payload_bytes"]

@@ -8,19 +8,19 @@ from dataclasses import replace
 from railgauge.core.model import Command
 from railgauge.launchers import Launch
 from railgauge.tools import Setting
-from railgauge.tools.claims import (
-    Claim,
-    SideOutput,
-    ToolRequest,
-    claims_of_gpus,
-    equal,
-    long_enough,
-)
 from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_ring
-from railgauge.tools.hosts import by_hostname, claims_of_ranks, short
+from railgauge.tools.hosts import by_hostname, checks_of_ranks, short
 from railgauge.tools.launching import hosts, launched, launcher_options, may_be_root
 from railgauge.tools.metric import HIGHER, LOWER, Metric
 from railgauge.tools.options import Count, Options, check_port, program, read_options
+from railgauge.tools.output_checks import (
+    OutputCheck,
+    SideOutput,
+    ToolRequest,
+    checks_of_gpus,
+    equal,
+    long_enough,
+)
 from railgauge.tools.train_bench.lines import REPLAY, TRAIN, TrainRank
 
 METRICS = (
@@ -106,7 +106,7 @@ def _ranks_per_node(setting: Setting, options: Options) -> int:
 # --- what the output must confirm ---
 
 
-def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
     """Compare mode, devices, steps, seed, the model's size, ranks, their hosts and their GPUs.
 
     Also the time of the command with that of the slowest rank.
@@ -123,14 +123,14 @@ def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ..
             equal(name, asked.option(name, one.default), said.get(name))
             for name, one in _COUNTS.items()
         ),
-        *claims_of_ranks(asked, each, said, said.get("ranks"), "ranks"),
+        *checks_of_ranks(asked, each, said, said.get("ranks"), "ranks"),
         *(_gpus(asked, said.get("places")) if devices == "gpu" else ()),
         *long_enough(sides[0], seconds if isinstance(seconds, float) else 0.0, "for all steps"),
     )
 
 
-def _gpus(asked: ToolRequest, places: object) -> Iterator[Claim]:
-    """Claim of each host that its ranks used the declared GPUs, one each, and those of the node."""
+def _gpus(asked: ToolRequest, places: object) -> Iterator[OutputCheck]:
+    """Check of each host that its ranks used the declared GPUs, one each, and those of the node."""
     told = places if isinstance(places, tuple) else ()
     ranks = [one for one in told if isinstance(one, TrainRank)]
     known = {name: facts.node for name, facts in by_hostname(asked).items()}
@@ -143,4 +143,4 @@ def _gpus(asked: ToolRequest, places: object) -> Iterator[Claim]:
             "models": tuple(one.model for one in own),
             "uuids": tuple(one.uuid for one in own),
         }
-        yield from claims_of_gpus(one_node, said)
+        yield from checks_of_gpus(one_node, said)

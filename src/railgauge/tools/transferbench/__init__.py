@@ -5,6 +5,6 @@ files.
 """
 
 from railgauge.tools.transferbench.parse import parse
-from railgauge.tools.transferbench.plan import METRICS, claims, commands, form
+from railgauge.tools.transferbench.plan import METRICS, commands, form, output_checks
 
-__all__ = ["METRICS", "claims", "commands", "form", "parse"]
+__all__ = ["METRICS", "commands", "form", "output_checks", "parse"]

@@ -45,7 +45,7 @@ def parse(text: str) -> Parsed:
 
 
 def _summary(reading: Reading) -> dict[str, object]:
-    """Return what is not a sample; a value that the text does not show has no key."""
+    """Return the values that are no samples; one that the text does not show has no key."""
     gpus = {device for matrix in reading.matrices for device in matrix.devices}
     gpus = {device for device in gpus if device.startswith("gpu")}
     found: dict[str, object] = {
@@ -125,8 +125,8 @@ def _collect_transfers(transfers: list[Transfer], collector: OutputCollector) ->
 def _check_tests(transfers: list[Transfer], collector: OutputCollector) -> None:
     """Report tests that are missing, printed twice, or of which a line is missing.
 
-    The bytes of a test are those of its executors, and of its transfers. Nothing says how many
-    tests the configuration file has.
+    The bytes of a test must be those of its executors, and of its transfers. The output does not
+    show how many tests the configuration file has.
     """
     numbers = [number for number, _ in groupby(transfers, lambda transfer: transfer.test)]
     seen = {(transfer.metric, transfer.placement) for transfer in transfers}
@@ -143,7 +143,7 @@ def _check_tests(transfers: list[Transfer], collector: OutputCollector) -> None:
         if len(sizes) != len(_PARTS) or len(set(sizes.values())) > 1:
             message = f"test {number}: executors, transfers and total are not of the same bytes"
             collector.error(ProblemKind.TRUNCATED, message)
-    message = "nothing says how many tests there are: the last ones may be missing"
+    message = "the number of tests is not printed: the last ones may be missing"
     collector.warn(ProblemKind.NO_CLOSING_LINE, message)
 
 

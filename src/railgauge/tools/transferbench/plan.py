@@ -1,4 +1,4 @@
-"""The command (one preset on one node), and the items that the output must confirm."""
+"""The command (one preset on one node), and the output checks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal
 from railgauge.tools.form import (
     TO,
     FigureForm,
@@ -17,6 +16,7 @@ from railgauge.tools.form import (
 )
 from railgauge.tools.metric import several
 from railgauge.tools.options import Options, on_its_node, one_size, program, read_options
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal, joined
 
 # Unidirectional; then of a bidirectional run each direction, and their sum.
 _WAYS = ("", "_forward", "_backward", "_bidirectional")
@@ -111,27 +111,27 @@ def _size(setting: Setting, options: Options) -> str:
     return str(size)
 
 
-def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
-    """Compare preset, bytes, compute units, executor, memory and unrolling of the transfers, GPUs.
+def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
+    """Compare the GPUs, and preset, bytes, compute units, executor, memory, unrolling of transfers.
 
-    Executor and memory stand in the printed configuration and in each row of a transfer.
+    Executor and memory are in the printed configuration and in each row of a transfer.
     """
-    said = sides[0].parsed.summary
+    summary = sides[0].parsed.summary
     preset = asked.option("preset", "a2a")
     units = asked.option("subexecutors", 8 if preset == "a2a" else None)
-    found = [equal("preset", preset, _one(said.get("presets")))]
+    found = [equal("preset", preset, joined(summary.get("presets")))]
     if asked.case.sizes:
         size = asked.case.sizes[0]
-        found.append(equal("bytes per transfer", size, said.get("bytes_per_transfer")))
+        found.append(equal("bytes per transfer", size, summary.get("bytes_per_transfer")))
     if units is not None:
-        found.append(equal("compute units", units, _one(said.get("subexecutors"))))
+        found.append(equal("compute units", units, joined(summary.get("subexecutors"))))
     if asked.platform.gpus:
-        found.append(equal("GPUs", asked.platform.gpus.count, said.get("gpus")))
-    return (*found, *_of_configuration(asked, said), *_of_routes(asked, said))
+        found.append(equal("GPUs", asked.platform.gpus.count, summary.get("gpus")))
+    return (*found, *_of_configuration(asked, summary), *_of_routes(asked, summary))
 
 
-def _of_configuration(asked: ToolRequest, said: Mapping[str, object]) -> Iterator[Claim]:
-    printed = said.get("settings")
+def _of_configuration(asked: ToolRequest, summary: Mapping[str, object]) -> Iterator[OutputCheck]:
+    printed = summary.get("settings")
     shown = printed if isinstance(printed, Mapping) else {}
     for name, value in _asked(asked.measurement.options).items():
         yield equal(name, value, shown.get(name))
@@ -139,9 +139,9 @@ def _of_configuration(asked: ToolRequest, said: Mapping[str, object]) -> Iterato
         yield from (equal(name, _A2A[name], shown[name]) for name in _A2A if name in shown)
 
 
-def _of_routes(asked: ToolRequest, said: Mapping[str, object]) -> Iterator[Claim]:
-    """Claim the executor and the memories of the rows, where the options name them."""
-    routes = said.get("routes")
+def _of_routes(asked: ToolRequest, summary: Mapping[str, object]) -> Iterator[OutputCheck]:
+    """Check the executor and the memories of the rows, if the options name them."""
+    routes = summary.get("routes")
     rows = routes if isinstance(routes, tuple) else ()
     executors, memories = (
         {row[1] for row in rows},
@@ -154,8 +154,3 @@ def _of_routes(asked: ToolRequest, said: Mapping[str, object]) -> Iterator[Claim
         if asked.option(name):
             wanted = known[str(asked.option(name))][1]
             yield equal(f"{name} of the transfers", wanted, ", ".join(sorted(shown)) or None)
-
-
-def _one(said: object) -> str | None:
-    """Join the different values of a summary tuple; ``None`` if it is empty."""
-    return ", ".join(map(str, dict.fromkeys(said))) if isinstance(said, tuple) and said else None

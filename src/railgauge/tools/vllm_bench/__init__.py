@@ -5,6 +5,6 @@ TensorRT-LLM and vllm-omni, and the JSON of ``--save-result``.
 """
 
 from railgauge.tools.vllm_bench.parse import parse
-from railgauge.tools.vllm_bench.plan import METRICS, claims, commands, form
+from railgauge.tools.vllm_bench.plan import METRICS, commands, form, output_checks
 
-__all__ = ["METRICS", "claims", "commands", "form", "parse"]
+__all__ = ["METRICS", "commands", "form", "output_checks", "parse"]

@@ -16,7 +16,7 @@ from railgauge.tools.documents import integer, number, read_only_document
 from railgauge.tools.relations import Statistics
 from railgauge.tools.text import clean, lines
 from railgauge.tools.torn import complain
-from railgauge.tools.vllm_bench.checks import Load, check
+from railgauge.tools.vllm_bench.consistency import Load, check
 
 Meaning = tuple[str, str]
 """A metric and its unit. Tokens and requests per second are both ``1/s``."""
@@ -47,7 +47,7 @@ _STATISTIC = r"(mean|median|std|min|max|p\d{1,3}(?:\.\d{1,3})?)"
 _LATENCY_LABEL = re.compile(_STATISTIC + r" (ttft|tpot|itl|e2el|e2e latency) \((ms|s)\)")
 _TIMES = ("ms", "s")
 _RELATIONS = (Statistics(r"(?P<of>ttft|tpot|itl|e2el)_(?P<as>mean|median|min|max|p\d{1,5})", 0.01),)
-# A value in which there is a label: what stands before it is another program's.
+# A value that contains a label: the text before the label is of another program.
 _LABEL_BEHIND = re.compile(r":[ \t]{2,80}\S")
 _LATENCY_KEY = re.compile(_STATISTIC + r"_(ttft|tpot|itl|e2el|e2e_latency)_(ms|s)")
 
@@ -87,7 +87,7 @@ _TITLE = re.compile(r"[ \t]{0,20}[-=]{3,120}(?:[^-=\n][^\n]{0,60}?[-=]{3,60})?[ 
 _CLOSING = re.compile(r"[ \t]{0,20}={30,120}[ \t]{0,20}")
 _LINE = re.compile(r"[ \t]{0,20}([A-Za-z][^:\n]{0,80}):[ \t]{1,80}(\S[^\n]{0,80}?)[ \t]{0,80}")
 _NUMBER = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,12})?(?:e\+?[0-9]{1,2})?|-?(?:nan|inf)")
-# What people write behind a value. A unit is none: it would contradict the label.
+# Remarks that people write behind a value. A unit is none: it would contradict the label.
 _NOTE = re.compile(r"[ \t]{1,80}(?:#|<-|←|//|\*|\([^)\s]{1,60}[ \t])[^\n]{0,80}$")
 _OFFLINE = "Offline Throughput"
 _LOAD = {
@@ -108,8 +108,8 @@ _FAILURE = re.compile(
 class Block:
     """The table of one run: label and printed value, in printed order.
 
-    ``torn`` are the other lines in it: the program prints the table at once, so that they are
-    another program's, and may stand in the middle of a row.
+    ``torn`` are other lines inside it: the program prints the table at once, so that they are of
+    another program, and may interrupt a row.
     """
 
     title: str = ""
@@ -209,7 +209,7 @@ def _collect_block(
 
 
 def _is_part(label: str) -> bool:
-    """Return whether an unknown label is what is left of a known one, or one with more in it."""
+    """Return whether an unknown label is a part of a known one, or a known one with additions."""
     words = " ".join(label.lower().split())
     is_part = any(known.endswith(words) or _is_inside(words, known) for known in _known_labels())
     return is_part or label[:1].islower() or label.count("(") != label.count(")")
@@ -262,8 +262,8 @@ def _load(asked: int | None, summary: Mapping[str, object]) -> Load:
     """Return the load from the summary, under the names of any version."""
     found = {}
     for meaning, names in _LOAD.items():
-        said = next((str(summary[name]) for name in names if name in summary), "")
-        found[meaning] = float(said) if _NUMBER.fullmatch(said) else 0.0
+        text = next((str(summary[name]) for name in names if name in summary), "")
+        found[meaning] = float(text) if _NUMBER.fullmatch(text) else 0.0
     return Load(asked, found["at_once"] or math.inf, found["rate"] or math.inf)
 
 
@@ -297,10 +297,10 @@ def _collect_json(content: dict[str, object], collector: OutputCollector) -> Par
 
 def _json_summary(content: dict[str, object], asked: int | None) -> dict[str, object]:
     names = ("backend", "model_id", "request_rate", "max_concurrency", "date", "burstiness")
-    said = {name: content.get(name) for name in names}
+    values = {name: content.get(name) for name in names}
     if asked is not None:
-        said["asked"] = asked
-    return {name: one for name, one in said.items() if isinstance(one, (str, int, float))}
+        values["asked"] = asked
+    return {name: one for name, one in values.items() if isinstance(one, (str, int, float))}
 
 
 def _collect_nothing(text: str, collector: OutputCollector) -> None:

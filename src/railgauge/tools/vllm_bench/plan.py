@@ -1,4 +1,4 @@
-"""The command, with or without its own server, and what the output must confirm."""
+"""The command, with or without its own server, and the output checks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from itertools import product
 from railgauge.config.thresholds.site import OF_HOSTFILE
 from railgauge.core.model import Command
 from railgauge.tools import Setting
-from railgauge.tools.claims import Claim, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.form import FigureForm, ToolFigure, inside_node, of_ring
 from railgauge.tools.metric import LOWER, Metric, several
 from railgauge.tools.options import Count, Options, check_port, command_on, program, read_options
+from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal, long_enough
 
 _RATES = (
     "request_throughput",
@@ -89,7 +89,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:
 def form(figure: ToolFigure) -> FigureForm | None:
     """Return the form of a model that is served: it loses at most what its nodes' parts lose.
 
-    How many requests were completed, and how long the slowest ones took, tells nothing of a part.
+    The number of completed requests and the latency of the slowest ones have no form.
     """
     rate = figure.metric in _RATES or figure.metric.endswith(("_mean", "_median", "_p50"))
     if not rate:
@@ -158,59 +158,59 @@ def _flags(options: Options) -> tuple[str, ...]:
     return (*flags, *(("--ignore-eos",) if options.flag("ignore_eos", True) else ()))
 
 
-# --- what the output must confirm ---
+# --- output checks ---
 
 _DEFAULT_PROMPTS = 1000
 # Random tokens are converted to text and back to tokens, which changes their number slightly.
 _TOKENS_APART = 0.1
 
 
-def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
     """Compare requests, their rate and concurrency, and input and output tokens."""
     parsed = sides[0].parsed
-    said = parsed.summary
+    summary = parsed.summary
     values = {sample.metric: sample.value for sample in parsed.samples}
     prompts = asked.option("num_prompts", _DEFAULT_PROMPTS)
     found = [_count("requests", prompts, values.get("completed"))]
     found += _tokens(asked, prompts, values)
-    rate = said.get("request_rate_configured_rps", said.get("request_rate"))
+    rate = summary.get("request_rate_configured_rps", summary.get("request_rate"))
     found.append(_rate(asked.option("request_rate", "inf"), rate))
     if asked.option("max_concurrency") is not None:
-        shown = said.get("maximum_request_concurrency", said.get("max_concurrency"))
+        shown = summary.get("maximum_request_concurrency", summary.get("max_concurrency"))
         found.append(equal("concurrency", asked.option("max_concurrency"), shown))
-    if "benchmark" in said:
-        # The engine alone, without a server: the same figures of another test.
-        found.append(equal("benchmark", "serving", said["benchmark"]))
-    found.append(equal("model", asked.option("model"), said.get("model_id")))
+    if "benchmark" in summary:
+        # The engine alone, without a server, prints the same metrics in another test.
+        found.append(equal("benchmark", "serving", summary["benchmark"]))
+    found.append(equal("model", asked.option("model"), summary.get("model_id")))
     found += long_enough(sides[0], values.get("duration", 0.0), "of serving")
     return tuple(found)
 
 
-def _count(item: str, asked: object, said: float | None) -> Claim:
-    return equal(item, asked, None if said is None else f"{said:g}")
+def _count(item: str, asked: object, shown: float | None) -> OutputCheck:
+    return equal(item, asked, None if shown is None else f"{shown:g}")
 
 
-def _tokens(asked: ToolRequest, prompts: object, values: dict[str, float]) -> Iterator[Claim]:
-    """Claim token counts if lengths are set; for answers only if they cannot end early."""
+def _tokens(asked: ToolRequest, prompts: object, values: dict[str, float]) -> Iterator[OutputCheck]:
+    """Check token counts if lengths are set; for answers only if they cannot end early."""
     lengths = {"input tokens": ("input_len", "input_tokens")}
     if asked.option("ignore_eos", True):
         lengths["generated tokens"] = ("output_len", "generated_tokens")
     for item, (option, metric) in lengths.items():
-        length, said = asked.option(option), values.get(metric)
+        length, printed = asked.option(option), values.get(metric)
         if not isinstance(length, int) or not isinstance(prompts, int):
             continue
         wanted = length * prompts
-        shown = None if said is None else f"{said:.0f}"
-        near = said is None or abs(said - wanted) <= _TOKENS_APART * wanted
-        yield Claim(item, f"{wanted} ({length} for each of {prompts})", shown, near)
+        shown = None if printed is None else f"{printed:.0f}"
+        near = printed is None or abs(printed - wanted) <= _TOKENS_APART * wanted
+        yield OutputCheck(item, f"{wanted} ({length} for each of {prompts})", shown, near)
 
 
-def _rate(asked: object, said: object) -> Claim:
-    """Claim the request rate; if none is printed, it is not shown: ``inf`` is never printed."""
-    if said is None:
-        return Claim("request rate", str(asked), None)
+def _rate(asked: object, shown: object) -> OutputCheck:
+    """Check the request rate; if none is printed, it is not shown: ``inf`` is never printed."""
+    if shown is None:
+        return OutputCheck("request rate", str(asked), None)
     try:
-        same = float(str(asked)) == float(str(said))
+        same = float(str(asked)) == float(str(shown))
     except ValueError:
         same = False
-    return Claim("request rate", str(asked), str(said), same)
+    return OutputCheck("request rate", str(asked), str(shown), same)

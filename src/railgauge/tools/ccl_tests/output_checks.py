@@ -8,19 +8,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from railgauge.config.thresholds.physics import bus_factor
 from railgauge.core.model import Parsed
 from railgauge.launchers.beside_gpu import NAME as PLACED
-from railgauge.tools.ccl_tests.algorithms import claims_of_algorithm
+from railgauge.tools.ccl_tests.algorithms import checks_of_algorithm
 from railgauge.tools.ccl_tests.facts import RankDevice
-from railgauge.tools.ccl_tests.places import claims_of_places
-from railgauge.tools.claims import (
-    Claim,
+from railgauge.tools.ccl_tests.places import checks_of_places
+from railgauge.tools.cores import checks_of_cores
+from railgauge.tools.hosts import checks_of_ranks, short
+from railgauge.tools.output_checks import (
+    OutputCheck,
     SideOutput,
     ToolRequest,
+    all_iterations_s,
     equal,
+    joined,
+    listed,
     long_enough,
     same_models,
 )
-from railgauge.tools.cores import claims_of_cores
-from railgauge.tools.hosts import claims_of_ranks, short
 from railgauge.tools.pci import brief, bus_of, same, whole
 
 # Other collectives print the given reduction without using it, or print none.
@@ -47,27 +50,26 @@ _WORDS = {
 }
 
 
-def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
-    """Compare collective, data type, reduction, iterations, graph, checks, ranks, processes, hosts,
-    GPUs, and the algorithm if the measurement's variables ask for one.
+def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
+    """Compare collective, data type, reduction, iterations, graph, validation, ranks, processes,
+    hosts, GPUs, and the algorithm if the measurement's variables ask for one.
 
-    If the command places the ranks beside their GPUs, also the CPUs on which they run; if it has
-    the launcher bind them to cores, also the cores. And the time of the command with that of all
-    iterations.
+    Also the CPUs of the ranks if the command places them beside their GPUs, the cores if the
+    launcher binds them to cores, and the time of the command with that of all iterations.
     """
     first = sides[0]
-    places = claims_of_places(asked, first.parsed.summary, is_placed=PLACED in first.argv)
-    times = long_enough(first, _told_s(first.parsed), "for all iterations")
-    return (*_claims(asked, first.parsed), *places, *_cores(asked, first), *times)
+    places = checks_of_places(asked, first.parsed.summary, is_placed=PLACED in first.argv)
+    times = long_enough(first, all_iterations_s(first.parsed), "for all iterations")
+    return (*_of_header(asked, first.parsed), *places, *_cores(asked, first), *times)
 
 
-def _cores(asked: ToolRequest, first: SideOutput) -> Iterator[Claim]:
-    """Claim the cores of all processes, on the NUMA node that the platform declares for GPUs."""
+def _cores(asked: ToolRequest, first: SideOutput) -> Iterator[OutputCheck]:
+    """Check the cores of all processes, on the NUMA node that the platform declares for GPUs."""
     gpus, each = _gpus_per_node(asked), asked.option("gpus_per_process", 1)
     count = gpus // each * len(asked.case.nodes) if isinstance(each, int) and gpus else None
     expected = asked.platform.expected.get("gpu_numa")
     numa_node = expected.value if expected and expected.rule == "equals" else None
-    yield from claims_of_cores(asked, first, count, numa_node)
+    yield from checks_of_cores(asked, first, count, numa_node)
 
 
 def _gpus_per_node(asked: ToolRequest) -> int:
@@ -76,85 +78,67 @@ def _gpus_per_node(asked: ToolRequest) -> int:
     return each if isinstance(each, int) else 0
 
 
-def _told_s(parsed: Parsed) -> float:
-    """Return the seconds of all rows; 0 if the number of iterations is not shown."""
-    iterations = parsed.summary.get("iterations")
-    times = (sample.value for sample in parsed.samples if sample.metric == "time_us")
-    return sum(times) * iterations / 1e6 if isinstance(iterations, int) else 0.0
-
-
-def _claims(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:
-    said = parsed.summary
+def _of_header(asked: ToolRequest, parsed: Parsed) -> Iterator[OutputCheck]:
+    summary = parsed.summary
     collective = asked.measurement.command.removesuffix("_perf")
     yield _collective(collective, parsed)
-    yield equal("data type", asked.option("dtype", "float"), _joined(said.get("dtypes")))
+    yield equal("data type", asked.option("dtype", "float"), joined(summary.get("dtypes")))
     if collective in _REDUCES:
-        yield equal("reduction", "sum", _joined(said.get("redops")))
-    yield _warmup(asked, said.get("warmup"))
+        yield equal("reduction", "sum", joined(summary.get("redops")))
+    yield _warmup(asked, summary.get("warmup"))
     if asked.option("iterations") is not None:
-        yield equal("iterations", asked.option("iterations"), said.get("iterations"))
-    yield equal("aggregated iterations", 1, said.get("aggregated"))
-    yield from claims_of_algorithm(asked, said)
-    yield _graph(asked, said.get("graph"))
-    yield from _validation(asked, said)
+        yield equal("iterations", asked.option("iterations"), summary.get("iterations"))
+    yield equal("aggregated iterations", 1, summary.get("aggregated"))
+    yield from checks_of_algorithm(asked, summary)
+    yield _graph(asked, summary.get("graph"))
+    yield from _validation(asked, summary)
     each = _gpus_per_node(asked) or None
-    yield from claims_of_ranks(asked, each, said, said.get("gpus"), "GPUs")
-    yield _of_processes(asked, said)
-    yield from claims_of_devices(asked, _devices(said))
+    yield from checks_of_ranks(asked, each, summary, summary.get("gpus"), "GPUs")
+    yield _of_processes(asked, summary)
+    yield from checks_of_devices(asked, listed(summary, "devices", RankDevice))
 
 
-def _of_processes(asked: ToolRequest, said: Mapping[str, object]) -> Claim:
-    """Claim the GPUs of each process: several share one where there should be one each, or not.
+def _of_processes(asked: ToolRequest, summary: Mapping[str, object]) -> OutputCheck:
+    """Check the number of GPUs of each process.
 
-    The header names them, and the list of ranks by its process numbers.
+    The header gives it, and the list of ranks by its process numbers.
     """
-    threads, each = said.get("threads", 1), said.get("gpus_per_process")
+    threads, each = summary.get("threads", 1), summary.get("gpus_per_process")
     shown = {threads * each} if isinstance(threads, int) and isinstance(each, int) else set[int]()
-    listed = [one for one in _devices(said) if one.pid]
-    if listed and len(listed) == said.get("nranks"):
-        shown |= set(Counter((one.host, one.pid) for one in listed).values())
+    of_processes = [one for one in listed(summary, "devices", RankDevice) if one.pid]
+    if of_processes and len(of_processes) == summary.get("nranks"):
+        shown |= set(Counter((one.host, one.pid) for one in of_processes).values())
     wanted = {asked.option("gpus_per_process", 1)}
-    told = ", ".join(map(str, sorted(shown))) or None
-    return Claim("GPUs of each process", str(*wanted), told, not shown or shown == wanted)
+    text = ", ".join(map(str, sorted(shown))) or None
+    return OutputCheck("GPUs of each process", str(*wanted), text, not shown or shown == wanted)
 
 
-def _devices(said: Mapping[str, object]) -> list[RankDevice]:
-    listed = said.get("devices")
-    return (
-        [one for one in listed if isinstance(one, RankDevice)] if isinstance(listed, tuple) else []
-    )
-
-
-def _joined(said: object) -> str | None:
-    return ", ".join(map(str, said)) if isinstance(said, tuple) and said else None
-
-
-def _collective(wanted: str, parsed: Parsed) -> Claim:
-    """Claim the collective by its printed name, or else by the columns and bandwidths."""
+def _collective(wanted: str, parsed: Parsed) -> OutputCheck:
+    """Check the collective by its printed name, or else by the columns and bandwidths."""
     named, ranks = parsed.summary.get("collective"), parsed.summary.get("nranks")
     if named is not None:
         return equal("collective", wanted, str(named).removesuffix("_perf"))
     if others := _other_columns(wanted, parsed.summary):
-        return Claim("collective", wanted, f"one with {', '.join(others)}", False)
+        return OutputCheck("collective", wanted, f"one with {', '.join(others)}", False)
     expected = bus_factor(wanted, ranks) if isinstance(ranks, int) and ranks > 1 else None
     ratio = _ratio(parsed)
     if expected is None or ratio is None:
-        return Claim("collective", wanted, None)
+        return OutputCheck("collective", wanted, None)
     fits = abs(ratio / expected - 1) <= _FACTOR_SLACK
-    told = all(parsed.summary.get(name) is not None for name in _COLUMNS)
-    if fits and ratio < 1 + _FACTOR_SLACK and not told:  # only all_reduce is above 1
-        return Claim("collective", wanted, None)
+    are_shown = all(parsed.summary.get(name) is not None for name in _COLUMNS)
+    if fits and ratio < 1 + _FACTOR_SLACK and not are_shown:  # only all_reduce is above 1
+        return OutputCheck("collective", wanted, None)
     shows = f"one with a busbw of {ratio:.3f} x algbw, not {expected:.3f} x algbw"
-    return Claim("collective", wanted, shows, fits)
+    return OutputCheck("collective", wanted, shows, fits)
 
 
-def _other_columns(wanted: str, said: Mapping[str, object]) -> list[str]:
+def _other_columns(wanted: str, summary: Mapping[str, object]) -> list[str]:
     """Return properties that the columns show but that the wanted collective does not have."""
     pairs = zip(_COLUMNS, _SHOWN.get(wanted, ()), strict=False)
     return [
-        _WORDS[name][bool(said[name])]
+        _WORDS[name][bool(summary[name])]
         for name, usual in pairs
-        if usual is not None and said.get(name) is not None and said[name] != usual
+        if usual is not None and summary.get(name) is not None and summary[name] != usual
     ]
 
 
@@ -169,33 +153,33 @@ def _ratio(parsed: Parsed) -> float | None:
     return fastest["busbw"] / fastest["algbw"] if fastest else None
 
 
-def _warmup(asked: ToolRequest, said: object) -> Claim:
-    """Claim the warm-up: if the command gives none, the tool's default of 1 or 5, never 0."""
+def _warmup(asked: ToolRequest, shown: object) -> OutputCheck:
+    """Check the warm-up: if the command gives none, the tool's default of 1 or 5, never 0."""
     wanted = asked.option("warmup")
-    if wanted is not None or not isinstance(said, int):
-        return equal("warm-up iterations", "1 or more" if wanted is None else wanted, said)
-    return Claim("warm-up iterations", "1 or more", str(said), said > 0)
+    if wanted is not None or not isinstance(shown, int):
+        return equal("warm-up iterations", "1 or more" if wanted is None else wanted, shown)
+    return OutputCheck("warm-up iterations", "1 or more", str(shown), shown > 0)
 
 
-def _graph(asked: ToolRequest, said: object) -> Claim:
-    """Claim the graph option; with graphs, ``graph: 0`` counts as not shown (document 002)."""
+def _graph(asked: ToolRequest, shown: object) -> OutputCheck:
+    """Check the graph option; with graphs, ``graph: 0`` counts as not shown (document 002)."""
     wanted = bool(asked.option("graph"))
-    if wanted and not said:
-        return Claim("graph", "on", None)
-    return equal("graph", _on(wanted), None if said is None else _on(bool(said)))
+    if wanted and not shown:
+        return OutputCheck("graph", "on", None)
+    return equal("graph", _on(wanted), None if shown is None else _on(bool(shown)))
 
 
-def _validation(asked: ToolRequest, said: Mapping[str, object]) -> Iterator[Claim]:
-    """Claim that checking is on, and that every row was checked on at least one side."""
-    wanted, shown = bool(asked.option("check", 1)), said.get("validation")
+def _validation(asked: ToolRequest, summary: Mapping[str, object]) -> Iterator[OutputCheck]:
+    """Check that validation is on, and that every row was checked on at least one side."""
+    wanted, shown = bool(asked.option("check", 1)), summary.get("validation")
     yield equal("validation", _on(wanted), None if shown is None else _on(bool(shown)))
-    rows, checked = said.get("rows_checkable"), said.get("rows_checked")
+    rows, checked = summary.get("rows_checkable"), summary.get("rows_checked")
     if not wanted:
         return
     if rows is None:
-        yield Claim("checked rows", "all", None)
+        yield OutputCheck("checked rows", "all", None)
     else:
-        yield Claim("checked rows", "all", f"{checked} of {rows}", checked == rows)
+        yield OutputCheck("checked rows", "all", f"{checked} of {rows}", checked == rows)
 
 
 def _on(value: bool) -> str:
@@ -207,8 +191,8 @@ def _on(value: bool) -> str:
 _DISTINCT, _OF_NODE = "GPU of each rank", "GPUs of the nodes"
 
 
-def claims_of_devices(asked: ToolRequest, devices: Sequence[RankDevice]) -> Iterator[Claim]:
-    """Claim distinct GPUs, addresses and models of the devices in the output."""
+def checks_of_devices(asked: ToolRequest, devices: Sequence[RankDevice]) -> Iterator[OutputCheck]:
+    """Check distinct GPUs, addresses and models of the devices in the output."""
     yield _distinct(asked, devices)
     yield _known(asked, devices)
     models = same_models(
@@ -218,8 +202,8 @@ def claims_of_devices(asked: ToolRequest, devices: Sequence[RankDevice]) -> Iter
         yield models
 
 
-def _distinct(asked: ToolRequest, devices: Sequence[RankDevice]) -> Claim:
-    """Claim that no two ranks share a GPU. Only addresses count: each process may see one GPU."""
+def _distinct(asked: ToolRequest, devices: Sequence[RankDevice]) -> OutputCheck:
+    """Check that no two ranks share a GPU. Only addresses count: each process may see one GPU."""
     wanted = "one of its own"
     counts = Counter(
         (device.host, -1 if _tells_apart(asked, device.bus) else device.number, device.bus)
@@ -227,10 +211,10 @@ def _distinct(asked: ToolRequest, devices: Sequence[RankDevice]) -> Claim:
     )
     (host, _, bus), most = max(counts.items(), key=lambda one: one[1], default=(("", 0, ""), 0))
     if not devices or (most > 1 and not _tells_apart(asked, bus)):
-        return Claim(_DISTINCT, wanted, None)
+        return OutputCheck(_DISTINCT, wanted, None)
     shared = f"{most} ranks on the GPU at {bus} of {host}"
-    said = shared if most > 1 else f"{len(counts)} GPUs for {len(devices)} ranks"
-    return Claim(_DISTINCT, wanted, said, most == 1)
+    shown = shared if most > 1 else f"{len(counts)} GPUs for {len(devices)} ranks"
+    return OutputCheck(_DISTINCT, wanted, shown, most == 1)
 
 
 def _tells_apart(asked: ToolRequest, bus: str) -> bool:
@@ -241,16 +225,16 @@ def _tells_apart(asked: ToolRequest, bus: str) -> bool:
     return bool(known) and max(Counter(known).values()) == 1
 
 
-def _known(asked: ToolRequest, devices: Sequence[RankDevice]) -> Claim:
-    """Claim that the addresses are those of the GPUs of the node on which a rank runs.
+def _known(asked: ToolRequest, devices: Sequence[RankDevice]) -> OutputCheck:
+    """Check that the addresses are those of the GPUs of the node on which a rank runs.
 
-    Of a rank on a host that the survey does not know: those of all nodes.
+    For a rank on a host that the survey does not know, those of all nodes count.
     """
     by_host, known = _by_host(asked), _addresses(asked)
     known = known or [address for own in by_host.values() for address in own]
-    said = [device.bus for device in devices if device.bus]
-    if not known or not said:
-        return Claim(_OF_NODE, "GPUs at the addresses that the nodes have", None)
+    printed = [device.bus for device in devices if device.bus]
+    if not known or not printed:
+        return OutputCheck(_OF_NODE, "GPUs at the addresses that the nodes have", None)
     strange = (
         device.bus
         for device in devices
@@ -258,8 +242,8 @@ def _known(asked: ToolRequest, devices: Sequence[RankDevice]) -> Claim:
     )
     unknown = list(dict.fromkeys(strange))
     asked_for = f"GPUs at {', '.join(sorted(set(known)))}"
-    shown = ", ".join(unknown) or f"{len(set(said))} of them"
-    return Claim(_OF_NODE, asked_for, shown, not unknown)
+    shown = ", ".join(unknown) or f"{len(set(printed))} of them"
+    return OutputCheck(_OF_NODE, asked_for, shown, not unknown)
 
 
 def _addresses(asked: ToolRequest) -> list[str]:
@@ -275,7 +259,7 @@ def _addresses(asked: ToolRequest) -> list[str]:
 
 
 def _by_host(asked: ToolRequest) -> dict[str, list[str]]:
-    """Return the GPU addresses by host name; none if one of the nodes was not surveyed whole."""
+    """Return the GPU addresses by host name; none if the survey of a node is incomplete."""
     found: dict[str, list[str]] = {}
     for node in asked.case.nodes:
         facts = asked.facts(node)
@@ -287,6 +271,6 @@ def _by_host(asked: ToolRequest) -> dict[str, list[str]]:
 
 
 def _is_of(bus: str, known: Sequence[str]) -> bool:
-    """Whether the GPU is one of the known; what is no address at all may be any."""
+    """Whether the GPU is one of the known ones; a text that is no address may be any."""
     is_unclear = brief(bus) is None and whole(bus) is None
     return is_unclear or any(same(bus, address) for address in known)

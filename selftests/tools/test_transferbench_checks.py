@@ -10,7 +10,7 @@ from railgauge.config import thresholds
 from railgauge.core.errors import BadInput
 from railgauge.core.model import Case
 from railgauge.tools import tool
-from railgauge.tools.claims import SideOutput, ToolRequest
+from railgauge.tools.output_checks import SideOutput, ToolRequest
 from railgauge.tools.transferbench import commands
 
 MI300X = thresholds.load("mi300x", ROOT / "thresholds")
@@ -25,7 +25,11 @@ def denied(text, **options):
         MI300X,
     )
     sides = (SideOutput("n1", "client", tool("transferbench").parse(text)),)
-    return {claim.item for claim in tool("transferbench").claims(asked, sides) if not claim.agrees}
+    return {
+        check.item
+        for check in tool("transferbench").output_checks(asked, sides)
+        if not check.agrees
+    }
 
 
 @needs_transcripts
@@ -64,14 +68,14 @@ def test_another_transfer_than_was_asked_for_is_denied(old, new, items):
 
 
 @needs_transcripts
-def test_a_hidden_configuration_is_denied_nothing_and_its_rows_count():
+def test_a_hidden_configuration_is_not_denied_and_its_rows_count():
     text = RECORDED.read_text()
     hidden = text[: text.index("[Common]")] + text[text.index("GPU-GFX") :]
     assert denied(hidden) == set()
     assert denied(hidden.replace("-> F", "-> G")) == {"memory of the transfers"}
 
 
-def test_options_are_variables_of_the_command():
+def test_options_become_variables_of_the_command():
     given = {"preset": "a2a", "unroll": 2, "executor": "dma", "memory": "coarse"}
     (made,) = commands(setting("transferbench", sizes=(64 << 20,), options=given), 1)
     assert made.environment == {

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from railgauge.planning.poisson import at_most, confidence_below, hours_an_event, most_expected
+from railgauge.run.soak.proof import at_most, confidence_below, hours_an_event, most_expected
 
 
 @pytest.mark.parametrize(

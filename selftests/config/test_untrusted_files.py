@@ -1,7 +1,6 @@
-"""Files from strangers: one line within a second, whatever numbers, aliases and sets they hold.
+"""Untrusted files: one line within a second, whatever numbers, aliases and sets they hold.
 
-The CPU time is limited, not the time of a clock, and memory too: what these texts once asked for
-were hours and all of it.
+CPU time and memory are limited: these texts once took hours and all of the memory.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ ENDLESS = {
 
 @pytest.fixture(autouse=True)
 def little_memory() -> Iterator[None]:
-    """What asks for more fails its test, instead of the machine."""
+    """A text that takes more fails its test, and not the machine."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM_BYTES, before[1]))
@@ -75,7 +74,7 @@ def of_hostfile(tmp_path: Path, text: str, name: str = "c.yaml") -> str:
 
 @pytest.fixture(autouse=True, scope="module")
 def imported(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """What is imported on first use takes no time of a test."""
+    """Modules that are imported on first use take no time of a test."""
     of_hostfile(tmp_path_factory.mktemp("first"), f"{HEAD}nodes: 'n[1-2'\n")
 
 
@@ -84,7 +83,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.mark.parametrize("nodes", ENDLESS.values(), ids=ENDLESS)
 @pytest.mark.parametrize("key", ["nodes", "groups"])
-def test_a_set_without_end(tmp_path: Path, nodes: str, key: str) -> None:
+def test_an_endless_set_is_refused(tmp_path: Path, nodes: str, key: str) -> None:
     body = f'nodes: "{nodes}"\n' if key == "nodes" else f'nodes: n1\ngroups: {{g: "{nodes}"}}\n'
     assert "c.yaml:" in of_hostfile(tmp_path, HEAD + body)
 
@@ -92,8 +91,8 @@ def test_a_set_without_end(tmp_path: Path, nodes: str, key: str) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (f"{HEAD}nodes: &a [*a]\n", "refers to what it is in"),
-        (f"{HEAD}nodes: n1\ngroups: &g {{g: *g}}\n", "refers to what it is in"),
+        (f"{HEAD}nodes: &a [*a]\n", "refers to a value that contains it"),
+        (f"{HEAD}nodes: n1\ngroups: &g {{g: *g}}\n", "refers to a value that contains it"),
         ("&top\ncluster: c\nplatform: h200\nnodes: n1\nenvironment: *top\n", "what it is in"),
         (f"{HEAD}{BOMB}nodes: *m\n", "aliases repeat values"),
         (f"{HEAD}nodes: n1\nsetup: [{BOMB.splitlines()[0][3:]}]\n", "setup"),
@@ -120,15 +119,15 @@ def test_a_set_without_end(tmp_path: Path, nodes: str, key: str) -> None:
         (f"{HEAD}nodes: n1\ntransport: slurm\nslurm: {{time_limit_min: 99999999999}}\n", "time_l"),
         (f"{HEAD}nodes: n1\nenvironment: {{A: {TWENTY}}}\n", "is not a number"),
         (f"{HEAD}nodes: n1\nenvironment: {{A: 2001-99-99}}\n", "not valid YAML"),
-        (f"{HEAD}nodes: !!timestamp x\n", "not what its tag"),
-        (f"{HEAD}nodes: !!bool x\n", "not what its tag"),
+        (f"{HEAD}nodes: !!timestamp x\n", "does not fit its tag"),
+        (f"{HEAD}nodes: !!bool x\n", "does not fit its tag"),
         (f"{HEAD}nodes: n[1-2000]\ngroups: {{"
          + ", ".join(f"g{i}: 'n[1-2000]'" for i in range(2000)) + "}\n", "members together"),
         (f"{HEAD}nodes: n1\nenvironment: {{A: !!python/object/apply:os.system [id]}}\n", "python"),
         ("x" * (5 << 20), "is larger than 4 MiB"),
     ],
 )  # fmt: skip
-def test_a_hostfile_of_a_stranger(tmp_path: Path, text: str, says: str) -> None:
+def test_an_untrusted_hostfile_is_refused_in_time(tmp_path: Path, text: str, says: str) -> None:
     assert says in of_hostfile(tmp_path, text)
 
 
@@ -145,12 +144,12 @@ MANY_VALUES = {
 
 
 @pytest.mark.parametrize("body", MANY_VALUES.values(), ids=MANY_VALUES)
-def test_a_hostfile_of_many_values(tmp_path: Path, body: str) -> None:
-    said = of_hostfile(tmp_path, HEAD + body)
-    assert "more than 50000 values" in said or "more than 20000 entries" in said
+def test_a_hostfile_of_many_values_is_refused(tmp_path: Path, body: str) -> None:
+    message = of_hostfile(tmp_path, HEAD + body)
+    assert "more than 50000 values" in message or "more than 20000 entries" in message
 
 
-def test_deviations_of_many_values(tmp_path: Path) -> None:
+def test_deviations_of_many_values_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "deviations.yaml"
     path.write_text("- {cause: x}\n" * (MANY // 3))
     assert "more than 50000 values" in refused(lambda: deviations.load(path))
@@ -183,8 +182,8 @@ def test_without_libyaml_the_same_is_refused() -> None:
             yaml.compose(text, Loader=strict_yaml.bounded(yaml.SafeLoader))
 
 
-def test_a_list_of_more_nodes_than_there_are(tmp_path: Path) -> None:
-    """Its size on the disk is a matter of seconds, and what it names was one of minutes."""
+def test_a_list_of_too_many_nodes_is_refused(tmp_path: Path) -> None:
+    """Reading it takes seconds; its names once took minutes."""
     path = tmp_path / "c.yaml"
     path.write_text(HEAD + "nodes:\n" + "- n[1-999]\n" * 20_001)
     with pytest.raises(BadInput, match="more than 20000 entries"):
@@ -201,8 +200,8 @@ def test_many_complaints_take_no_time() -> None:
     assert time.process_time() - begun < MOST_S
 
 
-def test_aliases_of_people_are_read(tmp_path: Path) -> None:
-    """They say once what several nodes share; a large file may have many of them."""
+def test_usual_aliases_are_read(tmp_path: Path) -> None:
+    """They hold common settings of several nodes; a large file may have many of them."""
     nodes = "".join(f"  - {{name: n{i}, ssh: *how}}\n" for i in range(2, 400))
     path = tmp_path / "c.yaml"
     path.write_text(f"{HEAD}nodes:\n  - {{name: n1, ssh: &how {{user: root, port: 22}}}}\n{nodes}")
@@ -219,11 +218,11 @@ def test_a_large_cluster_is_read(tmp_path: Path) -> None:
     "text",
     [f"n1:{TWENTY}\n", f"n1:{'9' * 5000}\n", "n1:70000\n", "n[1-99999999]\n", "\0" * 100],
 )  # fmt: skip
-def test_a_plain_list_of_a_stranger(tmp_path: Path, text: str) -> None:
+def test_an_untrusted_plain_list_is_refused_in_time(tmp_path: Path, text: str) -> None:
     of_hostfile(tmp_path, text, "hosts")
 
 
-def test_a_file_without_an_end() -> None:
+def test_an_endless_file_is_refused() -> None:
     line = refused(
         lambda: hostfile.load(Path("/dev/zero"), schema_file=HOSTFILE_SCHEMA, platform="h200")
     )
@@ -275,7 +274,9 @@ def first_measurement(document: dict) -> dict:
         lambda d: d["hardware"].update(gpus={"count": int(TWENTY)}),
     ],
 )  # fmt: skip
-def test_limits_of_a_stranger(tmp_path: Path, change: Callable[[dict], object]) -> None:
+def test_untrusted_limits_are_refused_in_time(
+    tmp_path: Path, change: Callable[[dict], object]
+) -> None:
     of_limits(tmp_path, change)
 
 
@@ -284,7 +285,7 @@ def test_limits_of_a_stranger(tmp_path: Path, change: Callable[[dict], object]) 
     ['{"a": NaN}', '{"a": Infinity}', '{"a": 1e999}', f'{{"a": {"9" * 5000}}}', "[" * 100_000,
      '{"a":' * 400 + "1" + "}" * 400, '{"a": 1, "a": 2}', "\0"],
 )  # fmt: skip
-def test_text_that_is_no_limits(tmp_path: Path, text: str) -> None:
+def test_text_that_is_no_platform_file_is_refused(tmp_path: Path, text: str) -> None:
     of_text(tmp_path, text)
 
 
@@ -292,7 +293,7 @@ def test_text_that_is_no_limits(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("subject", ENDLESS.values(), ids=ENDLESS)
-def test_a_deviation_of_nodes_without_end(tmp_path: Path, subject: str) -> None:
+def test_a_deviation_of_an_endless_set_is_refused(tmp_path: Path, subject: str) -> None:
     one = {"subject": subject, "cause": "c", "reason": "r", "who": "w", "until": "2027-01-31"}
     of_deviations(tmp_path, json.dumps([one]))
 
@@ -303,7 +304,7 @@ def test_a_deviation_of_nodes_without_end(tmp_path: Path, subject: str) -> None:
      "- {subject: mx1, cause: c, reason: r, who: w, until: .inf}",
      "- {subject: mx1, cause: c, reason: r, who: w, until: 99999-01-01}"],
 )  # fmt: skip
-def test_deviations_of_a_stranger(tmp_path: Path, text: str) -> None:
+def test_untrusted_deviations_are_refused_in_time(tmp_path: Path, text: str) -> None:
     of_deviations(tmp_path, text)
 
 
@@ -321,6 +322,6 @@ def of_deviations(tmp_path: Path, text: str) -> None:
     [f"1/{TWENTY}", f"{TWENTY}/{TWENTY}", f"1/{'9' * 5000}", "1/99999", "0/1", "-1/2", ".inf/2",
      "1/nan", "\u0661/\u0662", "1/2/3", "/", ""],
 )  # fmt: skip
-def test_a_shard_that_is_none(text: str) -> None:
+def test_an_invalid_shard_is_refused(text: str) -> None:
     cluster = Cluster("c", "h200", "ssh", (Node("n1", "n1", "n1"),), "c.yaml")
     assert "shard" in refused(lambda: part.shard(text, cluster))

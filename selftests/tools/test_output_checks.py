@@ -11,17 +11,17 @@ from railgauge.core.model import Case
 from railgauge.facts import NodeFacts
 from railgauge.facts.model import GpuFacts
 from railgauge.facts.parts import InventoryPart, PartKind
-from railgauge.tools.claims import (
-    Claim,
+from railgauge.tools.hosts import check_of_hosts, checks_of_ranks
+from railgauge.tools.output_checks import (
+    OutputCheck,
     SideOutput,
     ToolRequest,
-    claims_nothing,
-    claims_of_gpus,
+    checks_nothing,
+    checks_of_gpus,
     equal,
     long_enough,
     same_models,
 )
-from railgauge.tools.hosts import claim_of_hosts, claims_of_ranks
 
 PAIR = tuple(node.name for node in NODES)
 HERE = {"n1": NodeFacts("n1", hostname="Host1.site.org"), "n2": NodeFacts("n2", hostname="host2")}
@@ -36,8 +36,8 @@ def asked(*nodes, found=HERE, model="H200", expected=("gpu_model",), **options):
     return ToolRequest(Case("measured", nodes or PAIR, None, ()), measurement, platform, found)
 
 
-def ranks(said, by_host, each=8, of=None):
-    return list(claims_of_ranks(of or asked(), each, {"nranks": said}, by_host, "GPUs"))
+def ranks(count, by_host, each=8, of=None):
+    return list(checks_of_ranks(of or asked(), each, {"nranks": count}, by_host, "GPUs"))
 
 
 # --- ranks and hosts ---
@@ -45,14 +45,14 @@ def ranks(said, by_host, each=8, of=None):
 
 def test_all_ranks_on_all_hosts_agree():
     count, hosts = ranks(16, EACH)
-    assert (count.item, count.asked, count.said, count.agrees) == (
+    assert (count.item, count.asked, count.shown, count.agrees) == (
         "ranks", "16 GPUs (8 on each of 2 nodes)", "16 GPUs (8 on host1, 8 on host2)", True,
     )  # fmt: skip
-    assert (hosts.item, hosts.said, hosts.agrees) == ("hosts of the ranks", "host1, host2", True)
+    assert (hosts.item, hosts.shown, hosts.agrees) == ("hosts of the ranks", "host1, host2", True)
 
 
 @pytest.mark.parametrize(
-    ("said", "by_host"),
+    ("count", "by_host"),
     [
         (8, {"host1": 8}),
         (15, {"host1": 8, "host2": 7}),
@@ -68,37 +68,37 @@ def test_all_ranks_on_all_hosts_agree():
         (8, EACH),
     ],
 )
-def test_ranks_that_are_too_few_too_many_or_elsewhere_are_denied(said, by_host):
-    assert not ranks(said, by_host)[0].agrees
+def test_ranks_that_are_too_few_too_many_or_elsewhere_are_denied(count, by_host):
+    assert not ranks(count, by_host)[0].agrees
 
 
-def test_a_count_alone_is_believed_and_hosts_are_not_shown():
+def test_a_count_alone_is_compared_and_hosts_are_not_shown():
     count, hosts = ranks(16, None)
-    assert (count.said, count.agrees) == ("16 GPUs", True)
-    assert (hosts.said, hosts.agrees) == (None, True)
+    assert (count.shown, count.agrees) == ("16 GPUs", True)
+    assert (hosts.shown, hosts.agrees) == (None, True)
 
 
 def test_an_output_that_counts_no_ranks_shows_none():
     count, _ = ranks(None, None)
-    assert (count.said, count.agrees) == (None, True)
+    assert (count.shown, count.agrees) == (None, True)
 
 
-def test_where_no_number_of_ranks_is_asked_for_nothing_is_claimed():
+def test_without_a_requested_number_of_ranks_there_is_no_check():
     assert ranks(16, EACH, each=None) == []
     assert ranks(16, EACH, each="8") == []
 
 
 def test_hosts_are_compared_by_their_short_names_whatever_the_case():
-    claim = claim_of_hosts("hosts", asked(), ["HOST1", "host2.site.org"])
-    assert (claim.asked, claim.said, claim.agrees) == ("host1, host2", "host1, host2", True)
+    check = check_of_hosts("hosts", asked(), ["HOST1", "host2.site.org"])
+    assert (check.asked, check.shown, check.agrees) == ("host1, host2", "host1, host2", True)
 
 
 @pytest.mark.parametrize(
     "hosts", [["host1"], ["host1", "host1"], ["host1", "host2", "host3"], ["host1", "host3"]]
 )
 def test_other_hosts_are_denied(hosts):
-    claim = claim_of_hosts("hosts", asked(), hosts)
-    assert (claim.said, claim.agrees) == (", ".join(sorted(set(hosts))), False)
+    check = check_of_hosts("hosts", asked(), hosts)
+    assert (check.shown, check.agrees) == (", ".join(sorted(set(hosts))), False)
 
 
 @pytest.mark.parametrize(
@@ -111,46 +111,46 @@ def test_other_hosts_are_denied(hosts):
     ],
 )
 def test_hosts_are_not_shown_where_the_survey_does_not_know_all(found):
-    claim = claim_of_hosts("hosts", asked(found=found), ["host1", "host2"])
-    assert (claim.said, claim.agrees) == (None, True)
-    assert claim.asked == ("n1, n2" if not found else "host1")
+    check = check_of_hosts("hosts", asked(found=found), ["host1", "host2"])
+    assert (check.shown, check.agrees) == (None, True)
+    assert check.asked == ("n1, n2" if not found else "host1")
 
 
 def test_an_output_without_hosts_shows_none():
-    claim = claim_of_hosts("hosts", asked(), [])
-    assert (claim.asked, claim.said, claim.agrees) == ("host1, host2", None, True)
+    check = check_of_hosts("hosts", asked(), [])
+    assert (check.asked, check.shown, check.agrees) == ("host1, host2", None, True)
 
 
 def test_one_node_is_enough_for_a_case_of_one():
-    assert claim_of_hosts("hosts", asked("n1"), ["host1"]).agrees
-    assert not claim_of_hosts("hosts", asked("n1"), ["host2"]).agrees
+    assert check_of_hosts("hosts", asked("n1"), ["host1"]).agrees
+    assert not check_of_hosts("hosts", asked("n1"), ["host2"]).agrees
 
 
 def test_hundreds_of_nodes_are_counted_as_two_are():
     names = tuple(f"n{number}" for number in range(320))
     many = asked(*names, found={name: NodeFacts(name, hostname=name) for name in names})
     count, hosts = ranks(2560, dict.fromkeys(names, 8), of=many)
-    assert (count.agrees, hosts.agrees, bool(hosts.said)) == (True, True, True)
+    assert (count.agrees, hosts.agrees, bool(hosts.shown)) == (True, True, True)
 
 
 # --- words and models ---
 
 
 @pytest.mark.parametrize(
-    ("wanted", "said", "agrees"),
+    ("wanted", "shown", "agrees"),
     [("RC", "rc", True), ("rc", "RC", True), (1, "1", True), (1, 2, False), (True, False, False)],
 )
-def test_both_sides_read_alike_or_are_denied(wanted, said, agrees):
-    claim = equal("item", wanted, said)
-    assert (claim.asked, claim.said, claim.agrees) == (str(wanted), str(said), agrees)
+def test_both_sides_read_alike_or_are_denied(wanted, shown, agrees):
+    check = equal("item", wanted, shown)
+    assert (check.asked, check.shown, check.agrees) == (str(wanted), str(shown), agrees)
 
 
 def test_what_is_not_shown_is_not_denied():
-    assert equal("item", 1, None) == Claim("item", "1", None, True)
+    assert equal("item", 1, None) == OutputCheck("item", "1", None, True)
 
 
 @pytest.mark.parametrize(
-    ("wanted", "said", "agrees"),
+    ("wanted", "printed", "agrees"),
     [
         (["H200"], ["NVIDIA H200"], True),
         (["NVIDIA H200"], ["h200", "H200"], True),
@@ -161,16 +161,16 @@ def test_what_is_not_shown_is_not_denied():
         (["MetaX C500"], ["C500"], True),
     ],
 )
-def test_another_model_is_denied_whatever_the_vendor_writes_around_it(wanted, said, agrees):
-    assert same_models("GPUs", wanted, said).agrees is agrees
+def test_another_model_is_denied_whatever_the_vendor_writes_around_it(wanted, printed, agrees):
+    assert same_models("GPUs", wanted, printed).agrees is agrees
 
 
 def test_the_strange_model_is_named_and_no_model_is_not_shown():
-    claim = same_models("GPUs", ["H200", "B200"], ["H200", "H100", "H100"])
-    assert (claim.item, claim.asked, claim.said) == ("GPUs", "B200 or H200", "H100")
-    assert same_models("GPUs", ["H200"], ["H200"]).said == "H200"
-    assert same_models("GPUs", ["H200"], ["", "H200"]) == Claim("GPUs", "H200", "H200")
-    assert same_models("GPUs", ["H200"], []) == Claim("GPUs", "H200", None)
+    check = same_models("GPUs", ["H200", "B200"], ["H200", "H100", "H100"])
+    assert (check.item, check.asked, check.shown) == ("GPUs", "B200 or H200", "H100")
+    assert same_models("GPUs", ["H200"], ["H200"]).shown == "H200"
+    assert same_models("GPUs", ["H200"], ["", "H200"]) == OutputCheck("GPUs", "H200", "H200")
+    assert same_models("GPUs", ["H200"], []) == OutputCheck("GPUs", "H200", None)
     assert same_models("GPUs", [], ["H200"]) is None
 
 
@@ -185,7 +185,7 @@ def test_models_are_those_declared_and_those_seen_on_the_nodes_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("measured", "models", "said"),
+    ("measured", "models", "shown"),
     [
         (("gpu0", "gpu1"), ("NVIDIA H200",), [("gpu0, gpu1", True), ("NVIDIA H200", True)]),
         (("gpu0", "gpu1"), ("H200", "H100"), [("gpu0, gpu1", True), ("H100", False)]),
@@ -197,24 +197,24 @@ def test_models_are_those_declared_and_those_seen_on_the_nodes_asked_for():
         (2, "H100", [(None, True), (None, True)]),
     ],
 )
-def test_exactly_the_declared_gpus_are_measured_and_are_of_their_model(measured, models, said):
+def test_exactly_the_declared_gpus_are_measured_and_are_of_their_model(measured, models, shown):
     platform = SimpleNamespace(gpus=SimpleNamespace(model="H200", count=2), expected=["gpu_model"])
     request = replace(asked(), platform=platform)
-    gpus, model = claims_of_gpus(request, {"measured": measured, "models": models})
+    gpus, model = checks_of_gpus(request, {"measured": measured, "models": models})
     assert [(gpus.item, gpus.asked), (model.item, model.asked)] == [
         ("GPUs", "gpu0, gpu1"), ("GPU model", "H200"),
     ]  # fmt: skip
-    assert [(one.said, one.agrees) for one in (gpus, model)] == said
+    assert [(one.shown, one.agrees) for one in (gpus, model)] == shown
 
 
 ONE_GPU = {"measured": ("gpu0",), "models": ("H100",)}
 
 
-def test_where_no_gpu_or_no_model_is_declared_none_is_claimed():
-    assert list(claims_of_gpus(asked(model=None), ONE_GPU)) == []
+def test_gpus_or_models_that_are_not_declared_are_not_checked():
+    assert list(checks_of_gpus(asked(model=None), ONE_GPU)) == []
     gpus = SimpleNamespace(model="H200", count=1)
     request = replace(asked(), platform=SimpleNamespace(gpus=gpus, expected=()))
-    (only,) = claims_of_gpus(request, ONE_GPU)
+    (only,) = checks_of_gpus(request, ONE_GPU)
     assert (only.item, only.agrees) == ("GPUs", True)
 
 
@@ -233,7 +233,7 @@ def of_a_node(vendor="nvidia", uuid=UUID, bus="0000:1b:00.0"):
 
 
 @pytest.mark.parametrize(
-    ("said", "agrees"),
+    ("changed", "agrees"),
     [
         ({"uuids": (UUID,)}, {"UUIDs of the GPUs": True}),
         ({"uuids": (UUID.removeprefix("GPU-").upper(),)}, {"UUIDs of the GPUs": True}),
@@ -246,19 +246,19 @@ def of_a_node(vendor="nvidia", uuid=UUID, bus="0000:1b:00.0"):
         ({"buses": ("?",)}, {}),
     ],
 )
-def test_gpus_that_are_not_the_nodes_are_denied(said, agrees):
-    claims = claims_of_gpus(of_a_node(), {**ONE_GPU, **said})
+def test_gpus_that_are_not_the_nodes_are_denied(changed, agrees):
+    checks = checks_of_gpus(of_a_node(), {**ONE_GPU, **changed})
     of_all = ("GPUs", "GPU model")
-    assert {one.item: one.agrees for one in claims if one.item not in of_all} == agrees
+    assert {one.item: one.agrees for one in checks if one.item not in of_all} == agrees
 
 
-def test_gpus_that_the_survey_does_not_know_and_other_kinds_of_uuids_give_no_claim():
-    said = {**ONE_GPU, "uuids": (OTHER,), "buses": ("0000:1c:00.0",)}
+def test_gpus_unknown_to_the_survey_and_other_kinds_of_uuids_give_no_check():
+    summary = {**ONE_GPU, "uuids": (OTHER,), "buses": ("0000:1c:00.0",)}
     unknown = of_a_node(uuid=None, bus=None)
     no_gpu = replace(unknown, found={"n1": NodeFacts("n1")})  # whose smi tool is not there
     other = (of_a_node(vendor="amd", bus=None), replace(unknown, found={}), no_gpu)
     for request in (unknown, *other):
-        items = [one.item for one in claims_of_gpus(request, said)]
+        items = [one.item for one in checks_of_gpus(request, summary)]
         assert not {"UUIDs of the GPUs", "PCI addresses of the GPUs"} & {*items}
 
 
@@ -279,10 +279,10 @@ def test_an_option_has_its_default_where_the_platform_file_names_none():
     assert (asked(qps=4).option("qps", 1), asked().option("qps", 1)) == (4, 1)
 
 
-def test_a_claim_names_both_sides_and_is_of_the_reporting_command_s_node():
-    claim = equal("qps", 4, 1)
-    assert str(claim) == "qps: asked for 4, the tool says 1"
-    assert claim.node == ""
+def test_a_check_names_both_sides_and_is_of_the_reporting_command_s_node():
+    check = equal("qps", 4, 1)
+    assert str(check) == "qps: asked for 4, the tool says 1"
+    assert check.node == ""
 
 
 def test_facts_are_those_of_a_node_that_was_surveyed():
@@ -291,9 +291,9 @@ def test_facts_are_those_of_a_node_that_was_surveyed():
     assert ToolRequest(asked().case, None, None).facts("n1") is None
 
 
-def test_a_run_is_the_suite_s_own_unless_it_is_said_to_be_somebody_else_s():
+def test_a_run_is_the_suite_s_own_by_default():
     assert ToolRequest(asked().case, None, None).is_planned
 
 
-def test_a_command_that_leaves_nothing_open_claims_nothing():
-    assert claims_nothing(asked(), (SideOutput("n1", "client", None),)) == ()
+def test_a_tool_that_shows_nothing_has_no_checks():
+    assert checks_nothing(asked(), (SideOutput("n1", "client", None),)) == ()

@@ -13,15 +13,15 @@ from railgauge.core.model import Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.core.terms import Role
 from railgauge.core.units import convert, format_size, format_value
-from railgauge.tools.claims import (
-    Claim,
+from railgauge.tools.output_checks import (
+    OutputCheck,
     SideOutput,
     ToolRequest,
     equal,
     long_enough,
     same_models,
 )
-from railgauge.tools.perftest.addresses import claims_of_addresses
+from railgauge.tools.perftest.addresses import checks_of_addresses
 from railgauge.tools.perftest.parse import payload_bytes
 
 _DEFAULT_ITERATIONS = {"ib_write_bw": 5000}
@@ -37,29 +37,29 @@ _APART, _SMALL_APART = 1.1, 2.0
 _COMPARED = {"bw_average": "Gb/s", "lat_typical": "us"}
 
 
-def claims(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Claim, ...]:
+def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
     """Compare operation, device, memory, link layer, MTU, QPs, connection, iterations of each side.
 
     Then compare the server's table with the client's, the addresses of both sides with the survey
     and with each other, and the time of the command with what its payload takes. Items that a
-    server's header does not show give no claim; items that the client's header does not show are
-    claims with ``said`` ``None``.
+    server's header does not show give no check; items that the client's header does not show are
+    checks with ``shown`` ``None``.
     """
     client, *servers = sides
     found = [*_of_side(asked, client)]
     for server in servers:
-        shown = (claim for claim in _of_side(asked, server) if claim.said is not None)
+        shown = (check for check in _of_side(asked, server) if check.shown is not None)
         found += [
-            replace(claim, item=f"{claim.item} of the server", node=server.node) for claim in shown
+            replace(check, item=f"{check.item} of the server", node=server.node) for check in shown
         ]
         found += _of_tables(client.parsed, server)
-    found += claims_of_addresses(asked, client, servers)
+    found += checks_of_addresses(asked, client, servers)
     found += _of_time(asked, client)
     return tuple(found)
 
 
-def _of_time(asked: ToolRequest, client: SideOutput) -> Iterator[Claim]:
-    """Claim that the payload did not move faster than the path carries, one way."""
+def _of_time(asked: ToolRequest, client: SideOutput) -> Iterator[OutputCheck]:
+    """Check that the payload did not move faster than the path carries, one way."""
     pairing = asked.case.pairing
     if pairing is None or client.lasted_s is None:
         return
@@ -70,24 +70,24 @@ def _of_time(asked: ToolRequest, client: SideOutput) -> Iterator[Claim]:
     yield from long_enough(client, least_s, why)
 
 
-def _of_side(asked: ToolRequest, side: SideOutput) -> Iterator[Claim]:
-    said = side.parsed.summary
+def _of_side(asked: ToolRequest, side: SideOutput) -> Iterator[OutputCheck]:
+    summary = side.parsed.summary
     end, command = asked.case.path_at(side.node), asked.measurement.command
     yield equal(
-        "operation", _operation(command, asked.option("bidirectional")), _said_operation(said)
+        "operation", _operation(command, asked.option("bidirectional")), _shown_operation(summary)
     )
     if end is not None:
-        yield equal("device", end.nic, _declared(asked, side.node, said.get("device")))
+        yield equal("device", end.nic, _declared(asked, side.node, summary.get("device")))
         layers = (nic.link_layer for nic in asked.platform.nics if nic.name == end.nic)
         for layer in layers:
-            yield equal("link layer", _LINKS.get(layer, layer), said.get("link_type"))
-    yield equal("queue pairs", asked.option("qps", 1), said.get("qps"))
-    yield equal("connection", "RC", said.get("connection_type"))
+            yield equal("link layer", _LINKS.get(layer, layer), summary.get("link_type"))
+    yield equal("queue pairs", asked.option("qps", 1), summary.get("qps"))
+    yield equal("connection", "RC", summary.get("connection_type"))
     if mtu := asked.option("mtu") or _mtu(asked):
-        yield equal("MTU", mtu, said.get("mtu_bytes"))
+        yield equal("MTU", mtu, summary.get("mtu_bytes"))
     for option, (item, shown) in _SHOWN.items():
         if (wanted := asked.option(option)) is not None:
-            yield equal(item, wanted, said.get(shown))
+            yield equal(item, wanted, summary.get(shown))
     yield from _relaxed_ordering(asked, side.parsed)
     yield from _memory(asked, side)
     yield from _of_table(asked, side.parsed)
@@ -104,14 +104,14 @@ _SHOWN = {
 }
 
 
-def _relaxed_ordering(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:
-    """Claim relaxed ordering as asked, and off if perftest says the CPU does not comply."""
-    said = parsed.summary.get("relaxed_ordering")
+def _relaxed_ordering(asked: ToolRequest, parsed: Parsed) -> Iterator[OutputCheck]:
+    """Check relaxed ordering; it must be off if perftest warns that the CPU does not comply."""
+    shown = parsed.summary.get("relaxed_ordering")
     if any(problem.kind == ProblemKind.RELAXED_ORDERING for problem in parsed.problems):
         wanted = "off, because this CPU is not compliant"
-        yield Claim("relaxed ordering", wanted, "on", False, remedy=_DISABLE)
-    elif asked.option("disable_pcie_relaxed") or said is not None:
-        yield equal("relaxed ordering", not asked.option("disable_pcie_relaxed"), said)
+        yield OutputCheck("relaxed ordering", wanted, "on", False, remedy=_DISABLE)
+    elif asked.option("disable_pcie_relaxed") or shown is not None:
+        yield equal("relaxed ordering", not asked.option("disable_pcie_relaxed"), shown)
 
 
 _DISABLE = "add 'disable_pcie_relaxed' to the measurement's options"
@@ -121,9 +121,9 @@ def _operation(command: object, both_ways: object) -> str:
     return f"{command}{' both ways' if both_ways else ''}"
 
 
-def _said_operation(said: Mapping[str, object]) -> str | None:
-    command = said.get("command")
-    return _operation(command, said.get("bidirectional")) if command else None
+def _shown_operation(summary: Mapping[str, object]) -> str | None:
+    command = summary.get("command")
+    return _operation(command, summary.get("bidirectional")) if command else None
 
 
 def _mtu(asked: ToolRequest) -> int | None:
@@ -143,11 +143,11 @@ def _mtu(asked: ToolRequest) -> int | None:
     return expected.value if expected and isinstance(expected.value, int) else None
 
 
-def _memory(asked: ToolRequest, side: SideOutput) -> Iterator[Claim]:
+def _memory(asked: ToolRequest, side: SideOutput) -> Iterator[OutputCheck]:
     """Compare the payload's memory. A build that uses a GPU names it before its header."""
-    said, gpus = side.parsed.summary, asked.platform.gpus
+    summary, gpus = side.parsed.summary, asked.platform.gpus
     end = asked.case.path_at(side.node)
-    memory, gpu = said.get("memory"), end.gpu if end else None
+    memory, gpu = summary.get("memory"), end.gpu if end else None
     if gpu is None or gpus is None:
         yield equal("memory", "host", memory)
         return
@@ -156,12 +156,12 @@ def _memory(asked: ToolRequest, side: SideOutput) -> Iterator[Claim]:
     yield equal("memory", wanted, memory or nothing)
     # Operators may choose the way of their own runs.
     if memory not in (None, "host") and (asked.is_planned or asked.option("dmabuf")):
-        yield equal("DMA-BUF", bool(asked.option("dmabuf", False)), said.get("dmabuf"))
-    yield equal("GPU", gpu, _declared_gpu(asked, side.node, said.get("gpu")))
+        yield equal("DMA-BUF", bool(asked.option("dmabuf", False)), summary.get("dmabuf"))
+    yield equal("GPU", gpu, _declared_gpu(asked, side.node, summary.get("gpu")))
     if (bus := _bus(asked, side.node, gpu)) is not None:
-        shown = said.get("gpu_bus")
+        shown = summary.get("gpu_bus")
         yield equal("PCI bus of the GPU", f"{bus:#04x}", None if shown is None else f"{shown:#04x}")
-    model = said.get("gpu_model")
+    model = summary.get("gpu_model")
     models = same_models("GPU model", asked.models([side.node]), [str(model)] if model else [])
     if models:
         yield models
@@ -186,7 +186,7 @@ def _bus(asked: ToolRequest, node: str, gpu: int) -> int | None:
     return int(match[1], 16) if match else None
 
 
-def _of_table(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:
+def _of_table(asked: ToolRequest, parsed: Parsed) -> Iterator[OutputCheck]:
     summary = parsed.summary
     tables = summary.get("tables")
     if isinstance(tables, int) and tables:
@@ -194,7 +194,7 @@ def _of_table(asked: ToolRequest, parsed: Parsed) -> Iterator[Claim]:
     rows = Counter((sample.metric, sample.size_bytes) for sample in parsed.samples)
     (_, size), most = max(rows.items(), key=lambda row: row[1], default=((None, None), 0))
     if most > 1:
-        yield Claim("rows", "one for each size", f"{most} of {format_size(size or 0)}", False)
+        yield OutputCheck("rows", "one for each size", f"{most} of {format_size(size or 0)}", False)
     iterations = summary.get("iterations")
     if isinstance(iterations, dict) and iterations:
         wanted, qps = _iterations(asked), asked.option("qps", 1)
@@ -210,8 +210,8 @@ def _iterations(asked: ToolRequest) -> int:
     return _DEFAULT_ITERATIONS.get(asked.measurement.command, _OTHER_ITERATIONS)
 
 
-def _of_tables(client: Parsed, server: SideOutput) -> Iterator[Claim]:
-    """Claim the first row in which the two tables cannot be of one run."""
+def _of_tables(client: Parsed, server: SideOutput) -> Iterator[OutputCheck]:
+    """Deny the first row in which the two tables cannot be of one run."""
     theirs = _figures(server.parsed)
     for key, mine in _figures(client).items():
         metric, size = key
@@ -221,7 +221,9 @@ def _of_tables(client: Parsed, server: SideOutput) -> Iterator[Claim]:
             continue
         unit = _COMPARED[metric]
         asked = f"the client's value at {format_size(size)}, {mine:.2f} {unit}"
-        yield Claim(f"{metric} of the server", asked, f"{other:.2f} {unit}", False, server.node)
+        yield OutputCheck(
+            f"{metric} of the server", asked, f"{other:.2f} {unit}", False, server.node
+        )
         return
 
 

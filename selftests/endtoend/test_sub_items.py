@@ -1,4 +1,4 @@
-"""Items that hold all pairings and sizes of a test at one place change no record and no verdict."""
+"""Items with all pairings and sizes of a test at one place change no record and no verdict."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from testing.acceptance import BARE, HOMELAB, METAX, Change, Project, Runs, Scenario, assert_counted
 from testing.fewer import measuring
 
-HELD = ("--most-items", "0")
+SPANNED = ("--most-items", "0")
 SWEPT = (*HOMELAB, "--lab-nodes", "2", "--level", "signoff")
 SLOW = (*SWEPT, "--lab-fault", "slow-node@columbia")
 CORRUPT = (*METAX, "--lab-nodes", "2", "--level", "smoke", "--lab-fault", "corrupt@mx02:3")
@@ -114,19 +114,19 @@ def with_test_of_the_site(project: Project) -> None:
 
 SCENARIOS = {
     "plain": Scenario((*SWEPT, *BARE), SWEEPS),
-    "held": Scenario((*SWEPT, *HELD), SWEEPS),
-    "held-n2": Scenario((*SWEPT, *HELD, "-n", "2"), SWEEPS),
-    "dies": Scenario((*SWEPT, *HELD, "-n", "1"), with_conftest(DIES)),
+    "spanned": Scenario((*SWEPT, *SPANNED), SWEEPS),
+    "spanned-n2": Scenario((*SWEPT, *SPANNED, "-n", "2"), SWEEPS),
+    "dies": Scenario((*SWEPT, *SPANNED, "-n", "1"), with_conftest(DIES)),
     "plain-slow": Scenario((*SLOW, *BARE), SWEEPS),
-    "held-slow": Scenario((*SLOW, *HELD), SWEEPS),
-    "held-selected": Scenario(
-        (*SWEPT, *HELD, *BARE, "-k", "test_bandwidth and write_bandwidth and 64KiB"), SWEEPS
+    "spanned-slow": Scenario((*SLOW, *SPANNED), SWEEPS),
+    "spanned-selected": Scenario(
+        (*SWEPT, *SPANNED, *BARE, "-k", "test_bandwidth and write_bandwidth and 64KiB"), SWEEPS
     ),
-    "swallowed": Scenario((*SWEPT, *HELD), with_conftest(SWALLOWS, WRITES)),
-    "torn": Scenario((*SWEPT, *HELD, *BARE), with_conftest(TEARS, WRITES)),
-    "torn-n1": Scenario((*SWEPT, *HELD, *BARE, "-n", "1"), with_conftest(TEARS, WRITES)),
-    "skipped": Scenario((*SWEPT, *HELD, *BARE), with_conftest(SKIPS, WRITES)),
-    "site": Scenario((*SWEPT, *HELD, *BARE), with_test_of_the_site),
+    "swallowed": Scenario((*SWEPT, *SPANNED), with_conftest(SWALLOWS, WRITES)),
+    "torn": Scenario((*SWEPT, *SPANNED, *BARE), with_conftest(TEARS, WRITES)),
+    "torn-n1": Scenario((*SWEPT, *SPANNED, *BARE, "-n", "1"), with_conftest(TEARS, WRITES)),
+    "skipped": Scenario((*SWEPT, *SPANNED, *BARE), with_conftest(SKIPS, WRITES)),
+    "site": Scenario((*SWEPT, *SPANNED, *BARE), with_test_of_the_site),
     "corrupt": Scenario(
         (
             *METAX,
@@ -136,7 +136,7 @@ SCENARIOS = {
             "smoke",
             "--lab-fault",
             "corrupt@mx02:3",
-            *HELD,
+            *SPANNED,
             *BARE,
         ),
         OF_GPUS,
@@ -149,11 +149,18 @@ SCENARIOS = {
 
 
 @pytest.mark.parametrize(
-    ("plain", "held"),
-    [("plain", "held"), ("plain", "held-n2"), ("plain", "dies"), ("plain-slow", "held-slow")],
+    ("plain", "spanned"),
+    [
+        ("plain", "spanned"),
+        ("plain", "spanned-n2"),
+        ("plain", "dies"),
+        ("plain-slow", "spanned-slow"),
+    ],
 )
-def test_the_items_are_those_of_a_run_that_collects_each(runs: Runs, plain: str, held: str) -> None:
-    one, other = runs[plain], runs[held]
+def test_the_items_are_those_of_a_run_that_collects_each(
+    runs: Runs, plain: str, spanned: str
+) -> None:
+    one, other = runs[plain], runs[spanned]
     assert_counted(other)
     assert (other.code, other.items) == (one.code, one.items)
     assert other.verdict["counts"] == one.verdict["counts"]
@@ -161,7 +168,7 @@ def test_the_items_are_those_of_a_run_that_collects_each(runs: Runs, plain: str,
     assert [[c["cause"], c["where"], c["evidence"]] for c in other.verdict["causes"]] == causes
 
 
-@pytest.mark.parametrize("name", ["held", "held-n2", "dies", "held-slow"])
+@pytest.mark.parametrize("name", ["spanned", "spanned-n2", "dies", "spanned-slow"])
 def test_a_report_has_a_line_for_a_test_at_one_place(runs: Runs, name: str) -> None:
     run = runs[name]
     lines: dict[str, list[str]] = {}
@@ -179,7 +186,7 @@ def test_a_report_has_a_line_for_a_test_at_one_place(runs: Runs, name: str) -> N
 
 
 def test_a_line_says_how_many_of_its_items_failed_and_which(runs: Runs) -> None:
-    run = runs["held-slow"]
+    run = runs["spanned-slow"]
     told = 0
     for at in (f"{name.removesuffix(']')}-" for name in run.junit if "viper:columbia]" in name):
         rows = {item: found for item, found in run.items.items() if item.startswith(at)}
@@ -192,7 +199,7 @@ def test_a_line_says_how_many_of_its_items_failed_and_which(runs: Runs) -> None:
     assert told > 3
 
 
-@pytest.mark.parametrize("name", ["held", "held-n2", "dies"])
+@pytest.mark.parametrize("name", ["spanned", "spanned-n2", "dies"])
 def test_each_judgement_is_written_once(runs: Runs, name: str) -> None:
     written, expected = (
         Counter((line["id"], line["metric"]) for line in runs[one].measurements)
@@ -249,14 +256,14 @@ def test_corruption_stops_the_run_at_its_row(runs: Runs) -> None:
 
 
 def test_the_run_says_how_many_items_it_collected(runs: Runs) -> None:
-    (line,) = (line for line in runs["held"].output.splitlines() if "that are collected" in line)
+    (line,) = (line for line in runs["spanned"].output.splitlines() if "that are collected" in line)
     judged, collected = (int(word) for word in line.split() if word.isdigit())
     assert judged == sum(".py::" in item for item in runs["plain"].items) > collected + 30
     assert "that are collected" not in runs["plain"].output
 
 
 def test_who_selects_by_name_selects_the_names_of_sizes(runs: Runs) -> None:
-    run = runs["held-selected"]
+    run = runs["spanned-selected"]
     asked = [item for item, outcome in run.items.items() if outcome != "not_run"]
     other_way = ROW.replace("viper:columbia", "columbia:viper")
     assert [item for item in asked if ".py::" in item] == [ROW, other_way]

@@ -1,9 +1,9 @@
 """The checks of one output: arithmetic, sweep, shape of the table and closing lines.
 
 ``algbw`` is size over time, and ``busbw`` is ``algbw`` times a factor of the collective and its
-number of ranks (nccl-tests, doc/PERFORMANCE.md). The two equations detect a column that is taken
-for another, a digit that a launcher lost, and a value that was edited by hand. For example, an
-all_reduce over 8 ranks has the factor 2 x 7 / 8 = 1.75: algbw 100 GB/s gives busbw 175 GB/s.
+number of ranks (nccl-tests, doc/PERFORMANCE.md). The two equations detect a column that is mistaken
+for another, a digit that a launcher lost, and a value that was edited by hand. Example: an
+all_reduce over 8 ranks has the factor 2 x 7 / 8 = 1.75, so algbw 100 GB/s gives busbw 175 GB/s.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ UNFINISHED = "no closing lines: the run did not finish"
 
 
 def check_tables(
-    reading: CclReading, facts: Facts, text: str, collector: OutputCollector, *, has_said_why: bool
+    reading: CclReading, facts: Facts, text: str, collector: OutputCollector, *, is_explained: bool
 ) -> bool:
     """Report what is wrong with printed output; return whether its bandwidths are GiB/s."""
     if not reading.tables:
-        if not collector.problems and not has_said_why:
-            _say_why_nothing(facts, text, collector)
+        if not collector.problems and not is_explained:
+            _explain_nothing(facts, text, collector)
         return False
     _check_shape(reading, facts, collector)
     is_binary = False
@@ -84,8 +84,8 @@ def check_whole(
     check_sweep(rows, facts, collector, is_elided=is_elided)
     _check_results(facts, collector)
     if facts.average is not None and (wrong := check_average(rows, facts.average)):
-        tell = collector.warn if is_elided or is_excerpt else collector.error
-        tell(ProblemKind.AVERAGE_MISMATCH, wrong)
+        report = collector.warn if is_elided or is_excerpt else collector.error
+        report(ProblemKind.AVERAGE_MISMATCH, wrong)
         if not facts.average_is_whole:
             facts.average = None
 
@@ -151,7 +151,7 @@ def _check_dtypes(rows: list[CclRow], collector: OutputCollector) -> None:
         collector.warn(ProblemKind.SEVERAL_DTYPES, f"one table mixes rows of {named}")
 
 
-def _say_why_nothing(facts: Facts, text: str, collector: OutputCollector) -> None:
+def _explain_nothing(facts: Facts, text: str, collector: OutputCollector) -> None:
     """Report why an output has no table: cut off, only closing lines, or another text."""
     if facts.average is not None or facts.out_of_bounds is not None:
         message = "closing lines without a table: its rows are missing"
@@ -299,15 +299,15 @@ def check_sweep(
     if facts.reduced_to is not None:
         message = f"not enough GPU memory: no size above {facts.reduced_to} B was measured"
         collector.error(ProblemKind.SIZE_SKIPPED, message)
-    tell = collector.warn if is_elided else collector.error
+    report = collector.warn if is_elided else collector.error
     if is_elided:
         collector.warn(ProblemKind.ROWS_ELIDED, "rows are replaced by dots")
     expected = len(announced(facts))
     if rows and expected and len(rows) % expected:
         message = f"{len(rows)} rows where the arguments announce {expected} (or a multiple)"
-        tell(ProblemKind.SWEEP_GAP, message)
+        report(ProblemKind.SWEEP_GAP, message)
     elif rows and not expected and (gap := _gap(rows)):
-        tell(ProblemKind.SWEEP_GAP, f"the sweep has no row for size {gap}")
+        report(ProblemKind.SWEEP_GAP, f"the sweep has no row for size {gap}")
 
 
 def announced(facts: Facts) -> tuple[int, ...]:

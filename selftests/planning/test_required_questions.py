@@ -1,4 +1,4 @@
-"""The questions that a level demands, for a platform file that uses every kind of question."""
+"""The questions that a level requires, for a platform file that uses every kind of question."""
 
 import json
 from dataclasses import replace
@@ -28,19 +28,19 @@ from railgauge.core.question import (
     FactAt,
     Question,
 )
-from railgauge.planning import demand, plan
-from railgauge.planning.demand import (
+from railgauge.planning import plan, required
+from railgauge.planning.required import (
     NOT_SCANNED,
     SUBNET,
-    DemandInputs,
     ItemKey,
+    LevelScope,
     count,
-    demands,
     fact_question,
     gpu_label,
     links,
     part_label,
     ratio_question,
+    required_checks,
     scan_rung,
     ways,
 )
@@ -63,13 +63,13 @@ def measurement(name="m", **changes):
 
 
 def scope_of(on, of=TWO, level="nightly"):
-    return DemandInputs(on, of, plan.level(on, of, level))
+    return LevelScope(on, of, plan.level(on, of, level))
 
 
 def asked(*measurements, of=TWO, level="nightly", **more):
-    """(rung, place, part, size, way, question) of each demand."""
+    """(rung, place, part, size, way, question) of each required check."""
     scope = scope_of(platform(*measurements, **more), of, level)
-    listed = list(demands(scope))
+    listed = list(required_checks(scope))
     assert len(listed) == count(scope)
     for one in listed:
         assert one.key.nodes == (one.question.case.nodes if one.question.case else (one.place,))
@@ -83,7 +83,7 @@ def at(*nodes, name="m", pairing=None, level="nightly"):
     return Case(name, nodes, pairing, PLAIN.extents[level].sizes, PLAIN.extents[level].repeats)
 
 
-def test_each_asserted_size_is_demanded():
+def test_each_asserted_size_is_required():
     narrow = measurement(asserts=(Assertion("bw_average", sizes=(8388608, 8388608)),))
     assert asked(narrow) == [
         (3, node, "", 8388608, "size", Question(LIMITS, at(node), 8388608)) for node in ("n1", "n2")
@@ -94,7 +94,7 @@ def test_each_asserted_size_is_demanded():
     ]
 
 
-def test_each_link_and_each_gpu_is_demanded():
+def test_each_link_and_each_gpu_is_required():
     rows = asked(measurement(asserts=(Assertion("link_bw", per="link"),)), of=cluster("n1"))
     assert [row[2:] for row in rows] == [
         (link, None, "link", Question(LIMITS, at("n1"), None, link))
@@ -106,17 +106,17 @@ def test_each_link_and_each_gpu_is_demanded():
     ]
 
 
-def test_without_gpus_no_link_and_no_gpu_is_demanded():
+def test_without_gpus_no_link_and_no_gpu_is_required():
     bare = replace(BENCH, gpus=None)
     assert links(bare) == []
     assert links(replace(BENCH, gpus=replace(BENCH.gpus, count=1))) == []
     asserts = (Assertion("link_bw", per="link"), Assertion("copy", per="gpu"))
     on = replace(platform(measurement(asserts=asserts)), gpus=None)
-    assert list(demands(DemandInputs(on, TWO, plan.level(on, TWO, "smoke")))) == []
+    assert list(required_checks(LevelScope(on, TWO, plan.level(on, TWO, "smoke")))) == []
 
 
 @pytest.mark.parametrize("per", ["run", "link", "gpu", "size"])
-def test_an_average_is_demanded_if_the_level_has_the_sizes_of_its_limit(per):
+def test_an_average_is_required_if_the_level_has_the_sizes_of_its_limit(per):
     of = Sweep(65536, 8388608, 128)
     one = measurement(
         asserts=(Assertion("bw_average", per=per),), limits=(limit(floor=1.0, over=of),)
@@ -126,12 +126,12 @@ def test_an_average_is_demanded_if_the_level_has_the_sizes_of_its_limit(per):
         assert asked(one, level="smoke") == []
 
 
-def test_a_value_per_run_is_demanded_once():
+def test_a_value_per_run_is_required_once():
     rows = asked(measurement(asserts=(Assertion("tokens", per="run"),)), of=cluster("n1"))
     assert rows == [(3, "n1", "", None, "run", Question(LIMITS, at("n1")))]
 
 
-def test_counters_transport_and_named_tests_are_demanded_if_declared():
+def test_counters_transport_and_named_tests_are_required_if_declared():
     one = measurement(
         traffic=Traffic((0.9, 1.1), None, BASIS), transport=Transport(("IB",), (), BASIS),
         results=Results(("pcie",), BASIS), scope="pair", rung=4,
@@ -145,7 +145,7 @@ def test_counters_transport_and_named_tests_are_demanded_if_declared():
     assert asked(one, of=cluster("n1")) == []
 
 
-def test_each_path_of_each_pair_is_demanded():
+def test_each_path_of_each_pair_is_required():
     one = measurement(
         asserts=(Assertion("bw_average"),), scope="path", memory="gpu",
         extents={"smoke": replace(PLAIN.extents["smoke"], pairings="all")},
@@ -183,7 +183,7 @@ def test_a_group_is_compared_with_its_first_node_and_not_with_itself():
     assert question.other == at("n2", name="base")
 
 
-def test_demands_start_with_facts_then_measurements_by_rung():
+def test_required_checks_start_with_facts_then_measurements_by_rung():
     high, low = (
         measurement(name, rung=rung, asserts=(Assertion("bw_average", per="run"),))
         for name, rung in (("a", 4), ("b", 1))
@@ -192,7 +192,7 @@ def test_demands_start_with_facts_then_measurements_by_rung():
     assert [row[0] for row in rows] == [0, 0, 1, 1, 4, 4]
 
 
-def test_a_fact_is_demanded_of_each_node_and_part():
+def test_a_fact_is_required_of_each_node_and_part():
     rows = asked(expected=("memlock",))
     assert rows == [
         (0, node, "", None, FACT, Question(FACT, metric="memlock", fact=FactAt(node, ("memlock",))))
@@ -201,7 +201,9 @@ def test_a_fact_is_demanded_of_each_node_and_part():
     memlock = BENCH.expected["memlock"]
     both = replace(memlock, name="gpu_nic_link")
     on = replace(BENCH, expected={"gpu_nic_link": both}, measurements={})
-    listed = list(demands(DemandInputs(on, cluster("n1"), plan.level(on, cluster("n1"), "smoke"))))
+    listed = list(
+        required_checks(LevelScope(on, cluster("n1"), plan.level(on, cluster("n1"), "smoke")))
+    )
     parts = ["gpu0-mlx5_0", "gpu1-mlx5_0"]
     assert [one.key for one in listed] == [
         ItemKey("gpu_nic_link", FACT, ("n1",), part, None) for part in parts
@@ -249,10 +251,10 @@ def test_ways_are_the_kinds_of_question_of_a_level_or_of_all_levels():
     assert ways(measurement()) == ()
 
 
-def test_a_scan_per_switch_demands_each_declared_switch(monkeypatch):
+def test_a_scan_per_switch_requires_each_declared_switch(monkeypatch):
     of = replace(TWO, fabric=Fabric("n2", "topology", "file"))
     monkeypatch.setattr(
-        demand, "declared_switches", lambda fabric: {of.fabric: ("s1", "s2")}[fabric]
+        required, "declared_switches", lambda fabric: {of.fabric: ("s1", "s2")}[fabric]
     )
     spec = FabricLimits(BASIS)
     one = measurement(scope="fabric", rung=1, fabric=spec, asserts=())
@@ -277,15 +279,15 @@ def unscanned(name, rung=1):
     return (rung, "subnet", "", None, FABRIC, Question(FABRIC, Case(name, (), None, ())))
 
 
-def demanded(*measurements, not_applicable=(), of=TWO, **more):
+def required_of(*measurements, not_applicable=(), of=TWO, **more):
     on = replace(platform(*measurements, **more), not_applicable=dict.fromkeys(not_applicable, ""))
-    scope = DemandInputs(on, of, plan.level(on, of, "signoff"))
-    listed = list(demands(scope))
+    scope = LevelScope(on, of, plan.level(on, of, "signoff"))
+    listed = list(required_checks(scope))
     assert len(listed) == count(scope)
     return listed
 
 
-def test_a_sign_off_demands_each_scan_of_a_subnet_that_no_node_scans():
+def test_a_sign_off_requires_each_scan_of_a_subnet_that_no_node_scans():
     run = measurement(asserts=(Assertion("tokens", per="run"),))
     rows = asked(run, expected=("memlock",), level="signoff")
     assert [row[0] for row in rows] == [0, 0, 3, 3, *[1] * len(SUBNET)]
@@ -296,22 +298,22 @@ def test_a_sign_off_demands_each_scan_of_a_subnet_that_no_node_scans():
     )  # fmt: skip
 
 
-def test_the_demand_of_a_missing_scan_has_a_reason():
-    listed = demanded()
+def test_the_required_check_of_a_missing_scan_has_a_reason():
+    listed = required_of()
     assert {one.why_not for one in listed} == {NOT_SCANNED}
     assert [one.key for one in listed] == [ItemKey(name, FABRIC, (), "", None) for name in SUBNET]
-    (other, *_) = demanded(expected=("memlock",))
+    (other, *_) = required_of(expected=("memlock",))
     assert other.why_not == ""
 
 
-def test_a_scan_that_is_not_applicable_is_not_demanded():
+def test_a_scan_that_is_not_applicable_is_not_required():
     ruled = ("fabric_links", "fabric_errors")
-    left = [one.key.subject for one in demanded(not_applicable=ruled)]
+    left = [one.key.subject for one in required_of(not_applicable=ruled)]
     assert left == [name for name in SUBNET if name not in ruled]
 
 
 def test_a_missing_scan_has_the_rung_of_its_measurement_or_rung_1():
     on = platform(measurement("fabric_links", scope="fabric", rung=2))
     assert (scan_rung(on, "fabric_links"), scan_rung(on, "fabric_errors")) == (2, 1)
-    rungs = {one.key.subject: one.rung for one in demanded(*on.measurements.values())}
+    rungs = {one.key.subject: one.rung for one in required_of(*on.measurements.values())}
     assert rungs == {**dict.fromkeys(SUBNET, 1), "fabric_links": 2}

@@ -1,4 +1,4 @@
-"""What a level demands, computed without pytest, and which demands the records leave open."""
+"""The required checks of a level, computed without pytest, and those that records leave open."""
 
 from dataclasses import replace
 
@@ -13,8 +13,8 @@ from railgauge.core.model import Outcome
 from railgauge.core.question import LIMITS, Question
 from railgauge.diagnosis import RunResults
 from railgauge.planning import plan
-from railgauge.planning.demand import DemandInputs, count, demands
 from railgauge.planning.pairing import DIRECTED
+from railgauge.planning.required import LevelScope, count, required_checks
 from railgauge.verdict.decision import RunPlan, decide, not_run
 from railgauge.verdict.unanswered import (
     NEVER_RAN,
@@ -31,7 +31,7 @@ PLATFORMS = ("connectx4-homelab", "h100-tcpx", "h200", "metax-c500", "mi300x", "
 def scope_of(name, level="smoke", nodes=NODES, **changes):
     platform = without_closing_items(thresholds.load(name, ROOT / "thresholds"))
     declared = cluster(*nodes, **changes)
-    return DemandInputs(platform, declared, plan.level(platform, declared, level))
+    return LevelScope(platform, declared, plan.level(platform, declared, level))
 
 
 @pytest.fixture(scope="module")
@@ -39,46 +39,46 @@ def homelab():
     return scope_of("connectx4-homelab")
 
 
-def record_of(demand, outcome=Outcome.PASSED, **changes):
-    key = demand.key
+def record_of(check, outcome=Outcome.PASSED, **changes):
+    key = check.key
     return item(
         f"{key.subject}-{key.way}-{key.nodes}-{key.part}-{key.size_bytes}",
         outcome,
-        rung=demand.rung,
+        rung=check.rung,
         subject=key.subject,
         nodes=key.nodes,
         pairing=key.part,
         size_bytes=key.size_bytes,
         ways=(key.way,),
-        questions=(demand.question,),
+        questions=(check.question,),
         by_evidence=True,
         **changes,
     )
 
 
 def records_of(scope, **changes):
-    made = [record_of(demand, **changes) for demand in demands(scope)]
+    made = [record_of(check, **changes) for check in required_checks(scope)]
     return {record.id: record for record in made}
 
 
-# --- the list of demands ---
+# --- the list of required checks ---
 
 
 @pytest.mark.parametrize("level", thresholds.LEVELS)
 @pytest.mark.parametrize("name", PLATFORMS)
-def test_demands_are_listed_once_each_and_their_count_agrees(name, level):
+def test_required_checks_are_listed_once_each_and_their_count_agrees(name, level):
     scope = scope_of(name, level, groups={"leaf": NODES[:3]})
-    listed = list(demands(scope))
-    assert len(listed) == count(scope) == len({demand.key for demand in listed})
-    assert len({demand.question for demand in listed}) == len(listed)
-    made = {demand.question.case for demand in listed}
-    compared = {demand.question.other for demand in listed if demand.question.other}
+    listed = list(required_checks(scope))
+    assert len(listed) == count(scope) == len({check.key for check in listed})
+    assert len({check.question for check in listed}) == len(listed)
+    made = {check.question.case for check in listed}
+    compared = {check.question.other for check in listed if check.question.other}
     smallest = {case for case in compared if scope.platform.measurements[case.measurement].ladder}
     assert compared - smallest <= made
 
 
 @pytest.mark.parametrize("lab", ["h100-tcpx", "h200", "metax-c500"])
-def test_each_demand_is_an_item_of_the_ladder(lab, capsys):
+def test_each_required_check_is_an_item_of_the_ladder(lab, capsys):
     """`railgauge plan`, which does not use pytest, counts as many items as pytest collects."""
     hostfile = ["--hostfile", f"{ROOT}/hostfiles/lab-{lab}.yaml", "--level", "signoff"]
     ask = ("--collect-only", "-q", "-p", "no:cacheprovider", *hostfile)
@@ -89,25 +89,25 @@ def test_each_demand_is_an_item_of_the_ladder(lab, capsys):
     assert f"judges {collected:,} items" in capsys.readouterr().out.splitlines()
 
 
-def test_more_rounds_demand_more(homelab):
+def test_more_rounds_require_more(homelab):
     declared = cluster(*NODES)
     more = plan.level(homelab.platform, declared, "smoke", 3)
     assert count(replace(homelab, level=more)) > count(homelab)
 
 
-def test_a_platform_without_pairs_demands_no_pair():
+def test_a_platform_without_pairs_requires_no_pair():
     scope = scope_of("connectx4-homelab", nodes=("n1",))
-    assert {demand.rung for demand in demands(scope)} == {0}
+    assert {check.rung for check in required_checks(scope)} == {0}
 
 
-# --- which records answer a demand ---
+# --- which records answer a required check ---
 
 
 def left(scope, records):
-    return list(unanswered(demands(scope), records))
+    return list(unanswered(required_checks(scope), records))
 
 
-def test_a_complete_run_leaves_no_demand_open(homelab):
+def test_a_complete_run_leaves_no_required_check_open(homelab):
     assert not left(homelab, records_of(homelab))
 
 
@@ -126,7 +126,7 @@ def test_each_missing_record_is_listed_as_not_run(homelab):
 
 
 @pytest.mark.parametrize("outcome", sorted(set(Outcome) - {Outcome.PASSED, Outcome.MARGINAL}))
-def test_an_item_without_a_pass_answers_the_demand_of_its_subject(homelab, outcome):
+def test_an_item_without_a_pass_answers_the_required_check_of_its_subject(homelab, outcome):
     """It is counted under its own outcome, even if it got to no question."""
     records = {
         name: replace(record, outcome=outcome, questions=())
@@ -135,22 +135,22 @@ def test_an_item_without_a_pass_answers_the_demand_of_its_subject(homelab, outco
     assert not left(homelab, records)
 
 
-def test_a_pass_without_the_question_answers_no_demand(homelab):
+def test_a_pass_without_the_question_answers_no_required_check(homelab):
     records = {n: replace(r, questions=()) for n, r in records_of(homelab).items()}
     assert len(left(homelab, records)) == count(homelab)
 
 
-def test_an_error_answers_no_demand_of_another_subject(homelab):
+def test_an_error_answers_no_required_check_of_another_subject(homelab):
     """A site's own item asked the same question and ended in an error."""
-    demand = next(demands(homelab))
-    own = item("own", Outcome.ERROR, subject="own", questions=(demand.question,), ways=("own",))
+    check = next(required_checks(homelab))
+    own = item("own", Outcome.ERROR, subject="own", questions=(check.question,), ways=("own",))
     assert len(left(homelab, {"own": own})) == count(homelab)
 
 
-def test_each_open_demand_has_its_own_id(homelab):
+def test_each_open_required_check_has_its_own_id(homelab):
     listed = left(homelab, {})
     ids = [record.id for record in listed]
-    assert [record.ways for record in listed] == [(d.key.way,) for d in demands(homelab)]
+    assert [record.ways for record in listed] == [(d.key.way,) for d in required_checks(homelab)]
     assert len(ids) == len(set(ids))
     assert "cpu_governor::fact[n1]" in ids
     assert any(name.endswith("-mlx5_0-8MiB]") for name in ids)
@@ -170,18 +170,18 @@ def test_the_file_in_an_id_marks_a_collected_item(item_id, is_so):
     assert is_of_a_test(item_id) is is_so
 
 
-def test_other_sizes_nodes_or_repeats_do_not_answer_a_demand(homelab):
-    demand = next(d for d in demands(homelab) if d.question.kind == LIMITS)
-    case = demand.question.case
+def test_other_sizes_nodes_or_repeats_do_not_answer_a_required_check(homelab):
+    check = next(d for d in required_checks(homelab) if d.question.kind == LIMITS)
+    case = check.question.case
     for case_asked, size in (
         (case, 2),
-        (replace(case, nodes=tuple(reversed(case.nodes))), demand.question.size_bytes),
-        (replace(case, repeats=7), demand.question.size_bytes),
-        (replace(case, sizes=(2,)), demand.question.size_bytes),
+        (replace(case, nodes=tuple(reversed(case.nodes))), check.question.size_bytes),
+        (replace(case, repeats=7), check.question.size_bytes),
+        (replace(case, sizes=(2,)), check.question.size_bytes),
     ):
         other = Question(LIMITS, case_asked, size)
-        record = replace(record_of(demand), questions=(other,))
-        assert demand.key.subject in {r.subject for r in left(homelab, {"it": record})}
+        record = replace(record_of(check), questions=(other,))
+        assert check.key.subject in {r.subject for r in left(homelab, {"it": record})}
         assert len(left(homelab, {"it": record})) == count(homelab)
 
 
@@ -208,7 +208,7 @@ def judged(scope, records, planned=None):
     return run, findings
 
 
-def test_a_complete_run_is_accepted_and_one_open_demand_makes_it_incomplete(homelab):
+def test_a_complete_run_is_accepted_and_one_open_required_check_makes_it_incomplete(homelab):
     records = records_of(homelab)
     verdict = decide(*judged(homelab, records))
     assert (verdict.verdict, verdict.counts.not_run) == ("accepted", 0)
@@ -219,8 +219,8 @@ def test_a_complete_run_is_accepted_and_one_open_demand_makes_it_incomplete(home
     assert verdict.counts.planned == count(homelab)
 
 
-def test_a_shorter_list_of_planned_items_does_not_lower_the_demand(homelab):
-    """run.json only lists what the run planned; the demand is computed from the level."""
+def test_a_shorter_list_of_planned_items_removes_no_required_check(homelab):
+    """run.json only lists what the run planned; the required checks are computed from the level."""
     records = records_of(homelab)
     planned = list(records)[:3]
     verdict = decide(*judged(homelab, records, planned))
@@ -239,7 +239,7 @@ def test_an_item_that_never_ran_is_counted_once(homelab):
 
 
 @pytest.mark.parametrize(
-    ("name", "nodes", "said"),
+    ("name", "nodes", "named"),
     [
         ("connectx4-homelab", NODES, "no GPU"),
         ("connectx4-homelab", ("n1",), "one node, no pair, no GPU"),
@@ -247,6 +247,6 @@ def test_an_item_that_never_ran_is_counted_once(homelab):
         ("h200", ("n1", "n2"), ""),
     ],
 )
-def test_a_verdict_for_a_part_of_a_cluster_names_its_scope(name, nodes, said):
+def test_a_verdict_for_a_part_of_a_cluster_names_its_scope(name, nodes, named):
     scope = scope_of(name, nodes=nodes)
-    assert decide(*judged(scope, records_of(scope))).scope == said
+    assert decide(*judged(scope, records_of(scope))).scope == named

@@ -1,4 +1,4 @@
-"""Runs an item that holds others: each of them is a row of it (``planning.held``).
+"""Runs an item with sub-items: each of them is a row of it (``planning.sub_items``).
 
 pytest sets up, calls and tears down the item once. In its call, the function of the test is called
 for each row in turn. A row passes its gate, is judged and has a record as an item of its own has,
@@ -57,23 +57,23 @@ _ROWS = pytest.StashKey[_Rows]()
 
 
 def collected_line(items: Sequence[pytest.Item]) -> str:
-    """The line after a collection about items that hold others; empty if there are none."""
-    if not any(map(_held, items)):
+    """The line after a collection about items with sub-items; empty if there are none."""
+    if not any(map(_spans, items)):
         return ""
     rows = sum(item.stash[ABOUT].rows if ABOUT in item.stash else 1 for item in items)
     return (
         f"{rows:,} items will be judged, as rows of the {len(items):,} that are collected: one of "
-        "these may hold all that a test asks of one node"
+        "these may have all checks of a test on one node as sub-items"
     )
 
 
-def holds(item: pytest.Item) -> bool:
-    return bool(_held(item))
+def has_any(item: pytest.Item) -> bool:
+    return bool(_spans(item))
 
 
-def _held(item: pytest.Item) -> Sequence[Any]:
+def _spans(item: pytest.Item) -> Sequence[Any]:
     about = item.stash.get(ABOUT, None)
-    return about.held if about else ()
+    return about.spans if about else ()
 
 
 def _each_row(item: pytest.Item) -> Generator[dict[str, Any], None, None]:

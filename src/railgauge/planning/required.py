@@ -1,8 +1,8 @@
-"""A level's demands of a cluster, as questions: computed without pytest and without the tests.
+"""The checks that a level requires of a cluster, computed without pytest and without the tests.
 
-The verdict compares a run with this list, not with what pytest collected. Each demand is one
-question about one place, part and size, such as the bandwidth of ``host_write_bandwidth`` from
-``n1`` to ``n2`` over ``mlx5_0`` at 8 MiB. Which test asks it, and the test's name, do not matter.
+The verdict compares a run with this list, not with what pytest collected. Each required check is
+one question about one place, part and size, such as the bandwidth of ``host_write_bandwidth`` from
+``n1`` to ``n2`` over ``mlx5_0`` at 8 MiB. Which test asks it does not matter.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ItemKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class RequiredCheck:
     """One question that a level asks; ``place`` is the name of its node, pair or group.
 
     ``why_not`` is the reason why no item can answer it on this cluster; empty if one can.
@@ -63,8 +63,8 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
-class DemandInputs:
-    """The inputs that decide the demands."""
+class LevelScope:
+    """The inputs that decide the required checks."""
 
     platform: Platform
     cluster: Cluster
@@ -87,8 +87,8 @@ def ways(measurement: Measurement, level: str = "") -> tuple[str, ...]:
     return (*per, *(way for way, spec in specs.items() if spec is not None))
 
 
-def demands(scope: DemandInputs) -> Iterator[Demand]:
-    """Yield all demands of the level, lowest rung first."""
+def required_checks(scope: LevelScope) -> Iterator[RequiredCheck]:
+    """Yield all required checks of the level, lowest rung first."""
     for node in scope.level.nodes:
         yield from of_node(scope, node)
     for measurement in sorted(scope.platform.measurements.values(), key=lambda m: m.rung):
@@ -98,8 +98,8 @@ def demands(scope: DemandInputs) -> Iterator[Demand]:
     yield from _unscanned(scope)
 
 
-def count(scope: DemandInputs) -> int:
-    """Return the number of demands without listing them: all pairs may be millions."""
+def count(scope: LevelScope) -> int:
+    """Return the number of required checks without listing them: all pairs may be millions."""
     node = sum(1 for _ in of_node(scope, ""))
     runs = sum(
         each.runs * _per_run(scope, each.measurement)
@@ -109,19 +109,19 @@ def count(scope: DemandInputs) -> int:
     return node * len(scope.level.nodes) + runs + sum(1 for _ in _unscanned(scope))
 
 
-def _per_run(scope: DemandInputs, measurement: Measurement) -> int:
-    """Return the number of demands of one place and path, which is the same for all of them."""
+def _per_run(scope: LevelScope, measurement: Measurement) -> int:
+    """Return the number of required checks of one place and path; all have the same number."""
     place = next(plan.each_place(measurement, scope.level))
     pairing = next(iter(plan.paths(scope.platform, measurement, scope.level.name)))
     return sum(1 for _ in of_run(scope, measurement, place, pairing))
 
 
-def of_node(scope: DemandInputs, node: str) -> Iterator[Demand]:
-    """Yield the demands of the survey's facts of a node."""
+def of_node(scope: LevelScope, node: str) -> Iterator[RequiredCheck]:
+    """Yield the required checks of the survey's facts of a node."""
     for name, expectation in scope.platform.expected.items():
         for part in expectations.parts(scope.platform, expectation):
             question = fact_question(scope.platform, name, node, part)
-            yield Demand(
+            yield RequiredCheck(
                 ItemKey(name, FACT, (node,), part_label(part), None), node, Rung.PREFLIGHT, question
             )
 
@@ -158,9 +158,9 @@ def links(platform: Platform) -> list[str]:
 
 
 def of_run(
-    scope: DemandInputs, measurement: Measurement, place: Place, pairing: Pairing | None
-) -> Iterator[Demand]:
-    """Yield the demands of one measurement at one place."""
+    scope: LevelScope, measurement: Measurement, place: Place, pairing: Pairing | None
+) -> Iterator[RequiredCheck]:
+    """Yield the required checks of one measurement at one place."""
     case = plan.case_at(measurement, scope.level.name, place, pairing)
     path = str(pairing) if pairing else ""
     asked = chain(
@@ -172,7 +172,7 @@ def of_run(
     for way, question in asked:
         part = question.placement or path
         key = ItemKey(measurement.name, way, case.nodes, part, question.size_bytes)
-        yield Demand(key, str(place), measurement.rung, question)
+        yield RequiredCheck(key, str(place), measurement.rung, question)
 
 
 def _limits(
@@ -200,14 +200,14 @@ def _specs(measurement: Measurement, case: Case) -> Iterator[tuple[str, Question
 
 
 def _ratios(
-    scope: DemandInputs, measurement: Measurement, place: Place, case: Case
+    scope: LevelScope, measurement: Measurement, place: Place, case: Case
 ) -> Iterator[tuple[str, Question]]:
     for assertion in measurement.asserts:
         if assertion.per == RATIO:
             yield RATIO, ratio_question(scope, assertion, place, case)
 
 
-def ratio_question(scope: DemandInputs, assertion: Assertion, place: Place, case: Case) -> Question:
+def ratio_question(scope: LevelScope, assertion: Assertion, place: Place, case: Case) -> Question:
     """Return the question for the ratio of one metric in ``case`` and in another measurement.
 
     If the other measurement is made on nodes, a pair or a group is compared with its first node; a
@@ -228,22 +228,24 @@ SUBNET = (
     "fabric_errors",
     "fabric_errors_growth",
 )
-NOWHERE = "subnet"  # the place of a demand that no node can answer
+NOWHERE = "subnet"  # the place of a required check that no node can answer
 NOT_SCANNED = (
     "the hostfile declares no subnet to scan (fabric: with node and topology), and does not say "
     "why there is none (fabric: {none: REASON})"
 )
 
 
-def _unscanned(scope: DemandInputs) -> Iterator[Demand]:
-    """Yield the demands of the subnet's scan if the hostfile neither declares nor excludes it."""
+def _unscanned(scope: LevelScope) -> Iterator[RequiredCheck]:
+    """Yield those of the subnet's scan if the hostfile neither declares nor excludes it."""
     if not scope.level.lacks_scan:
         return
     for name in SUBNET:
         if name not in scope.platform.not_applicable:
             key = ItemKey(name, FABRIC, (), "", None)
             question = Question(FABRIC, Case(name, (), None, ()))
-            yield Demand(key, NOWHERE, scan_rung(scope.platform, name), question, NOT_SCANNED)
+            yield RequiredCheck(
+                key, NOWHERE, scan_rung(scope.platform, name), question, NOT_SCANNED
+            )
 
 
 def scan_rung(platform: Platform, name: str) -> Rung:
@@ -253,7 +255,7 @@ def scan_rung(platform: Platform, name: str) -> Rung:
 
 
 def _subnet(
-    scope: DemandInputs, measurement: Measurement, place: Place, case: Case
+    scope: LevelScope, measurement: Measurement, place: Place, case: Case
 ) -> Iterator[tuple[str, Question]]:
     spec = measurement.fabric
     if spec is None:

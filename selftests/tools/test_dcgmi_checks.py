@@ -6,8 +6,8 @@ from testing.core_values import ROOT
 from railgauge.config import thresholds
 from railgauge.core.model import Case, Parsed
 from railgauge.facts import NodeFacts
-from railgauge.tools.claims import SideOutput, ToolRequest
-from railgauge.tools.dcgmi_diag import claims
+from railgauge.tools.dcgmi_diag import output_checks
+from railgauge.tools.output_checks import SideOutput, ToolRequest
 
 H200 = thresholds.load("h200", ROOT / "thresholds")
 NAME = "gpu_diagnostic_extended"
@@ -22,12 +22,12 @@ def denied(driver="550.90.07", eud="eud.550.26", survey="550.90.07"):
     parsed = Parsed("dcgmi-diag", "3.3.9", (), {"run": "eud", "details": details}, ())
     found = {"n1": NodeFacts("n1", gpu_driver=survey)}
     asked = ToolRequest(Case(NAME, ("n1",), None, ()), H200.measurements[NAME], H200, found)
-    said = claims(asked, (SideOutput("n1", "client", parsed),))
-    return {claim.item for claim in said if not claim.agrees}
+    checks = output_checks(asked, (SideOutput("n1", "client", parsed),))
+    return {check.item for check in checks if not check.agrees}
 
 
 @pytest.mark.parametrize(
-    ("said", "items"),
+    ("details", "items"),
     [
         ({}, set()),  # as document 001 prints it
         ({"eud": "eud.535.129"}, {"release of EUD"}),
@@ -38,5 +38,5 @@ def denied(driver="550.90.07", eud="eud.550.26", survey="550.90.07"):
         ({"eud": "another form"}, set()),
     ],
 )
-def test_the_driver_is_the_nodes_and_eud_is_of_its_release(said, items):
-    assert denied(**said) == items
+def test_the_driver_is_the_nodes_and_eud_is_of_its_release(details, items):
+    assert denied(**details) == items

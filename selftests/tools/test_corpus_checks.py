@@ -1,6 +1,6 @@
-"""Real outputs against plans that fit them: only claims that no plan could make are denied.
+"""Recorded outputs compared with plans that fit them: only what no plan could ask for is denied.
 
-The plan is made of what nobody would lie about in a recording: how many QPs, which NIC, which GPU.
+The plan has the values that a recording shows reliably: number of QPs, NIC and GPU.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from railgauge.config import thresholds
 from railgauge.config.thresholds import Measurement, Platform
 from railgauge.core.model import Case, Pairing, Parsed
 from railgauge.tools import tool
-from railgauge.tools.claims import SideOutput, ToolRequest
+from railgauge.tools.output_checks import SideOutput, ToolRequest
 
 PLATFORM = thresholds.load("metax-c500", ROOT / "thresholds")
 VENDORS = {"cuda": "nvidia", "rocm": "amd"}
@@ -28,7 +28,7 @@ COLLECTIVES = {
     "allgather": "all_gather", "reducescatter": "reduce_scatter", "alltoall": "alltoall",
     "broadcast": "broadcast", "sendrecv": "sendrecv", "005-reduce": "reduce",
 }  # fmt: skip
-# Denied rightly: no command of this suite prints it.
+# Rightly denied: no command of this suite prints it.
 DENIED = {
     "cx4-ib_send_bw-truncated": "relaxed ordering: asked for off",
     "001-ib_write_bw-8M-both-sides-concat-MBs": "tables: asked for 1, the tool says 2",
@@ -41,8 +41,8 @@ DENIED = {
 }
 
 
-def perftest(path: Path, said: Parsed) -> ToolRequest:
-    summary: dict[str, Any] = dict(said.summary)
+def perftest(path: Path, parsed: Parsed) -> ToolRequest:
+    summary: dict[str, Any] = dict(parsed.summary)
     named = re.search(r"ib_\w+?_(?:bw|lat)", path.name)
     command = summary.get("command") or (named[0] if named else "ib_write_bw")
     qps = summary.get("qps", 4 if "4qp" in path.name else 1)
@@ -60,8 +60,8 @@ def perftest(path: Path, said: Parsed) -> ToolRequest:
     return ToolRequest(case, _measurement("perftest", command, options), platform)
 
 
-def collective(path: Path, said: Parsed) -> ToolRequest:
-    summary: dict[str, Any] = dict(said.summary)
+def collective(path: Path, parsed: Parsed) -> ToolRequest:
+    summary: dict[str, Any] = dict(parsed.summary)
     guessed = (name for sign, name in COLLECTIVES.items() if sign in path.name.lower())
     command = f"{summary.get('collective') or next(guessed, 'all_reduce')}_perf"
     hosts = summary.get("hosts", ("a",))
@@ -106,11 +106,13 @@ PLANS: dict[str, Callable[[Path, Parsed], ToolRequest]] = {
 @pytest.mark.parametrize(
     ("name", "path"), OUTPUTS or [("", SHARED)], ids=lambda value: getattr(value, "stem", value)
 )
-def test_what_real_outputs_say_of_themselves(name: str, path: Path) -> None:
+def test_recorded_outputs_deny_only_what_no_plan_could_make(name: str, path: Path) -> None:
     if not OUTPUTS:
         pytest.skip("recorded output is not beside this checkout")
-    said = tool(name).parse(path.read_text(encoding="utf-8", errors="replace"))
-    claims = tool(name).claims(PLANS[name](path, said), (SideOutput("a", "client", said),))
-    denied = "; ".join(str(claim) for claim in claims if not claim.agrees)
+    parsed = tool(name).parse(path.read_text(encoding="utf-8", errors="replace"))
+    checks = tool(name).output_checks(
+        PLANS[name](path, parsed), (SideOutput("a", "client", parsed),)
+    )
+    denied = "; ".join(str(check) for check in checks if not check.agrees)
     assert DENIED.get(path.stem, "") in denied
     assert bool(denied) == (path.stem in DENIED), denied
