@@ -79,7 +79,7 @@ def _lost(fault: str) -> float:
 def test_the_least_visible_loss_is_that_of_the_limits() -> None:
     (scaling,) = limits_of("h200").measurements["scaling_all_reduce"].limits
     storage = needs_of(["slow-storage", "slow-client"]).hostfile["storage"]
-    assert {LEAST_LOST[name] for name in FABRIC} == {round(100 * (1 - scaling.floor))}
+    assert {LEAST_LOST[name] for name in OF_LADDER} == {round(100 * (1 - scaling.floor))}
     assert LEAST_LOST["slow-client"] == 1 + int(100 * (1 - storage["pool"]["fairness"]))
     written = storage["scratch"]["write_mb_per_s"]
     assert LEAST_LOST["slow-storage"] == round(100 * (1 - written / 4000))

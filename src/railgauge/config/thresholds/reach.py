@@ -96,6 +96,9 @@ def reach(
         return _of_data_sheet(limit, _COMPUTING if kind == "computing rate" else 1.0)
     if kind == "bandwidth" and scope == Scope.PATH:
         return _over_path(platform, measurement, pairing, limit)
+    if kind == "bandwidth" and measurement.victims:
+        slowest = min(map(nic_ceiling_gbps, platform.fabric_nics))
+        return Reach(convert(slowest, "Gb/s", limit.unit), "a NIC of the pair")
     if kind == "bandwidth" and scope == Scope.NODE:
         return _inside(platform, measurement, limit)
     is_between = kind == "bandwidth" and metric_of(limit) in _COLLECTIVES
