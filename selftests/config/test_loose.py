@@ -38,8 +38,8 @@ def test_the_projects_platform_files_have_no_loose_limit(name):
     assert (list(loose.loose(platform)), platform.loose) == ([], ())
 
 
-# The speed of a service, and what a fabric does to a pair, are unknown, and the links of a C500 are not declared: the average of its
-# small messages is compared with the slowest possible link.
+# The speed of a service is unknown, and so is how much a fabric slows a pair. The links of a C500
+# are not declared: the average of its small messages is compared with the slowest possible link.
 UNHELD = {"output_throughput", "scaling", "latency_impact", "bandwidth_impact"}
 WEAKLY_HELD = {"/measurements/node_all_reduce/limits/2"}
 

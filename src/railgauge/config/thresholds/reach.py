@@ -86,7 +86,7 @@ def reach(
     platform: Platform, measurement: Measurement, pairing: Pairing | None, limit: Limit
 ) -> Reach | None:
     """Return the speed of healthy hardware with large messages; ``None`` if it is unknown."""
-    kind, scope = dimension(limit.unit), measurement.scope
+    kind = dimension(limit.unit)
     option, what = _COUNTED.get(metric_of(limit), ("", ""))
     if asked := measurement.options.get(option):
         return Reach(float(str(asked)), what)
@@ -94,15 +94,22 @@ def reach(
         return _of_data_sheet(limit, _TRAINING)
     if kind == "computing rate" or metric_of(limit) == "copy_bandwidth":
         return _of_data_sheet(limit, _COMPUTING if kind == "computing rate" else 1.0)
-    if kind == "bandwidth" and scope == Scope.PATH:
-        return _over_path(platform, measurement, pairing, limit)
-    if kind == "bandwidth" and measurement.victims:
+    return _carried(platform, measurement, pairing, limit) if kind == "bandwidth" else None
+
+
+def _carried(
+    platform: Platform, measurement: Measurement, pairing: Pairing | None, limit: Limit
+) -> Reach | None:
+    """The bandwidth of what carries the payload."""
+    if measurement.victims:
         slowest = min(map(nic_ceiling_gbps, platform.fabric_nics))
         return Reach(convert(slowest, "Gb/s", limit.unit), "a NIC of the pair")
-    if kind == "bandwidth" and scope == Scope.NODE:
+    if measurement.scope == Scope.PATH:
+        return _over_path(platform, measurement, pairing, limit)
+    if measurement.scope == Scope.NODE:
         return _inside(platform, measurement, limit)
-    is_between = kind == "bandwidth" and metric_of(limit) in _COLLECTIVES
-    return _between(platform, measurement, pairing, limit) if is_between else None
+    is_known = metric_of(limit) in _COLLECTIVES
+    return _between(platform, measurement, pairing, limit) if is_known else None
 
 
 def least_floor(
