@@ -288,7 +288,7 @@ def test_a_line_of_a_program_is_at_most_a_note():
     """Whoever may write to the log could otherwise reject a node, or try this suite with it."""
     event = event_of(record(LINES[0][1], is_kernels=False), KNOWN)
     assert event.gravity is NOTE
-    assert "a program wrote" in event.means
+    assert "written by a program and not by the kernel" in event.means
 
 
 def test_a_critical_line_of_no_known_kind_is_reported():

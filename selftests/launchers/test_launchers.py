@@ -176,4 +176,5 @@ def test_every_launcher_with_daemons_starts_them_by_the_agent():
 def test_the_launched_tools_are_those_that_plan_a_launch():
     plans = (ROOT / "src" / "railgauge" / "tools").rglob("*.py")
     users = {p.parent.name for p in plans if "launched(setting" in p.read_text(encoding="utf-8")}
-    assert users - {"tools"} == {name.replace("-", "_") for name in LAUNCHED}
+    of_others = {"congestion"}  # ccl-tests plans its load
+    assert users - {"tools"} == {name.replace("-", "_") for name in LAUNCHED} - of_others
