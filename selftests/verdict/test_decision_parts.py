@@ -75,7 +75,7 @@ def test_each_shard_gives_the_reason_of_the_whole_for_no_scan():
     of = replace(EIGHT, no_fabric="the provider runs it")
     whole = not_applicable(H200, plan.level(H200, of, "signoff"))
     assert {whole[name] for name in SUBNET} == {
-        "the hostfile says why nobody scans the subnet: the provider runs it"
+        "the hostfile gives a reason for no scan of the subnet: the provider runs it"
     }
     for number in (1, 2, 3):
         assert {name: reasons(of, number)[name] for name in SUBNET} == {n: whole[n] for n in SUBNET}

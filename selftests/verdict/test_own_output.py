@@ -55,19 +55,23 @@ class Files(dict):
         return Kept(Identity(f"{measured}[{node}]", (), len(runs)), runs, None)
 
 
+def found(files, *noted):
+    return printed_twice(files.names, files.kept_in, PLATFORM, *noted)
+
+
 def test_a_file_that_was_noted_is_not_read_again():
     """What is noted counts as what is read: the second file repeats the first."""
     files = Files({f"transcripts/write_n{n}.json": [output(7)] for n in (1, 2, 3)})
     first = "transcripts/write_n1.json"
     note = note_of(PLATFORM, files.kept_in(first))
     files.reads = 0
-    (alike,) = printed_twice(files, PLATFORM, {first: note}.get)()
+    (alike,) = found(files, {first: note}.get)()
     assert [one.place for one in alike] == sorted(files)
     assert files.reads == 2
 
 
 def places(files):
-    return [[one.place for one in alike] for alike in printed_twice(files, PLATFORM)()]
+    return [[one.place for one in alike] for alike in found(files)()]
 
 
 def test_a_repeat_that_a_resumed_run_took_over_is_one_output_though_it_is_kept_twice():
@@ -123,7 +127,7 @@ def test_outputs_that_show_no_run_and_files_of_no_measurement_are_left_out():
 
 def test_the_files_are_read_when_they_are_asked_for_and_once():
     files = Files({"transcripts/write_n1.json": [output(1)]})
-    twice = printed_twice(files, PLATFORM)
+    twice = found(files)
     assert files.reads == 0
     assert twice() == twice() == ()
     assert files.reads == 1
