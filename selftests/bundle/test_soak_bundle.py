@@ -178,7 +178,7 @@ ROUND_3_FAILED: Sequence[Callable[[Files], None]] = (slowed(3),)
 @pytest.mark.parametrize("order", [(1, 2, 4), (1, 2, 4, 3), (2, 1, 3, 4), (1, 2, 2, 4)])
 def test_renumbered_rounds_are_refused(forge, order):
     """A failed round is removed, or moved to where it is not expected."""
-    plan = of_plan(rounds=len(order), said=f"{len(order)}rounds")
+    plan = of_plan(rounds=len(order), asked=f"{len(order)}rounds")
     message = refused(forge, *ROUND_3_FAILED, renumbered(*order), plan, JUDGED)
     assert re.search(
         "belongs to no measurement of its round|before the measurement|same output", message

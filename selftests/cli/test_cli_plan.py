@@ -207,14 +207,15 @@ def test_a_night_that_is_too_long_says_by_how_much_and_what_helps(railgauge, log
     plan = ("plan", "--root", ROOT, "--hostfile", big(log, 64), "--level", "nightly")
     _, words, _ = railgauge(*plan)
     assert (
-        "longer than the 8 h that a nightly run is meant to take, by 9 h: with --at-once 4" in words
+        "longer than the 8 h that a nightly run is meant to take, by 20 h: with --at-once 4"
+        in words
     )
 
 
 def test_if_no_number_of_workers_helps_fewer_rounds_do(railgauge, log):
     plan = ("plan", "--root", ROOT, "--hostfile", big(log, 64), "--rounds", 63)
     _, words, _ = railgauge(*plan)
-    assert "that a nightly run is meant to take, even with --at-once 64, by 92 min" in words
+    assert "that a nightly run is meant to take, even with --at-once 64, by 7 h" in words
     assert "\nwith --rounds 1, where each node meets 1 partner or more: " in words
 
 
@@ -224,7 +225,7 @@ def test_a_sign_off_says_what_it_costs_and_what_else_there_is(railgauge, log):
     _, out, _ = railgauge(*plan[:-2], "--level", "signoff", "--rounds", 2, "--json")
     fewer = json.loads(out)["estimate_s"]
     first = words.splitlines()[1]
-    assert first.startswith("about 38 days one after the other, 26 h with --at-once 64")
+    assert first.startswith("about 45 days one after the other, 32 h with --at-once 64")
     line = "with --rounds 2, where each node meets 2 partners or more: "
     assert f"{line}{fewer / 86400:.0f} days, " in words
     assert "longer than" not in words
@@ -269,7 +270,7 @@ def test_tests_that_are_left_out_are_folded_by_reason(railgauge, log):
     assert len(names) > 25
     assert all(f"not applicable: {name}: {reasons[name]}\n" in whole for name in names)
     lines = folded[folded.index("\nnot applicable, ") : folded.index("\nround 1")]
-    assert len(lines.splitlines()) < 18
+    assert len(lines.splitlines()) < 20
     assert all(name in lines for name in names)
     assert "the platform declares no Ethernet NIC: host_tcp_bandwidth," in folded
     assert "(ib_write_bw: " in whole

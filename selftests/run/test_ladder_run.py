@@ -33,8 +33,8 @@ ABOUT = About(
 @pytest.fixture
 def run(tmp_path):
     decisions = WrittenDecisions(store_in(tmp_path))
-    known = {"found": {}, "result": lambda _: GOOD, "answers": KeptAnswers()}
-    made = SimpleNamespace(decisions=decisions, measured=[], **known)
+    made = SimpleNamespace(decisions=decisions, measured=[], answers=KeptAnswers())
+    made.evidence = lambda settings: (settings.platform, {}, lambda _: GOOD, None)
     made.measure = lambda one: made.measured.append(one) or GOOD
     made.interrupted = nullcontext
     return made

@@ -155,7 +155,7 @@ def parse(text: str) -> Parsed:
         collector.error(ProblemKind.TOOL_FAILED, refused)
     elif collector.check_started(text, "gdsio"):
         printed = list(on_storage.phases(text)) or [("", text)]
-        before = text.partition(on_storage.PHASE)[0] if printed[0][0] else ""
+        before = text.partition(on_storage.PHASE_BEGINS)[0] if printed[0][0] else ""
         for name, part in printed:
             _complain(part, collector)
             _read(name, part, before, collector, phases)

@@ -49,9 +49,9 @@ FOLDER = ".railgauge-"
 ROOM = 4 / 3
 
 _REFUSED = re.compile(r"^storage: [^\n]{1,300}", re.MULTILINE)
-PHASE = "railgauge storage phase "
+PHASE_BEGINS = "railgauge storage phase "
 """What the shell prints before each phase of a run, with its name behind it."""
-_PHASE = re.compile(rf"^{PHASE}([^\n]{{1,200}})$", re.MULTILINE)
+_PHASE = re.compile(rf"^{PHASE_BEGINS}([^\n]{{1,200}})$", re.MULTILINE)
 
 
 def refused(text: str) -> str:

@@ -67,7 +67,7 @@ def run_job(tool: str, arguments: list[str], slots: Slots, environment: dict[str
         return int(refusal.args[1])
     if not options["cycles"]:
         return background.endless(job, screen, lambda cycle: _printed(job, _cycle(job, cycle)))
-    rows = [row for cycle in range(options["cycles"]) for row in _cycle(job, cycle)]
+    rows = _measure(job)
     job["out_of_bounds"] = collective_faults.out_of_bounds(job, rows)
     screen += _printed(job, rows)
     averages = [side[2] for row in rows for side in row["sides"]]
@@ -200,6 +200,10 @@ def _reduced(job: Job) -> list[str]:
         return []
     options["sizes"] = [size for size in options["sizes"] if size <= most]
     return ["#", f"# Reducing maxBytes to {most} due to memory limitation"]
+
+
+def _measure(job: Job) -> list[Row]:
+    return [row for cycle in range(job["run"]["cycles"]) for row in _cycle(job, cycle)]
 
 
 def _cycle(job: Job, cycle: int) -> list[Row]:
