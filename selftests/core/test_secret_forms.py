@@ -93,6 +93,14 @@ def test_a_secret_is_masked_in_the_words_of_a_command(planted: Planted):
     assert masked[-2:] == ("--size", "8")
 
 
+@pytest.mark.parametrize("every", range(1, 30))
+def test_no_secret_hides_the_name_of_another_one_in_the_same_line(every: int):
+    for first in range(every):
+        line = "; ".join(planted.text for planted in KINDS[first::every])
+        shown = Mask().text(line)
+        assert [one.kind for one in KINDS[first::every] if one.value in shown] == []
+
+
 def test_a_word_with_blanks_is_masked_whole():
     assert Mask().words(("x", "--password", "a q7Z", "y")) == ("x", "--password", MASK, "y")
     assert Mask().words(("x", "API_KEY=a q7Z", "y")) == ("x", f"API_KEY={MASK}", "y")

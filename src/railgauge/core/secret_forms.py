@@ -149,17 +149,6 @@ class Form:
 # Kind, hints, what is beside them, head, value.
 _ROWS = (
     (
-        "cookie", "cookie", "=",
-        rf"(?i:\b(?:set-)?cookies?{_QUOTE}?(?:{_COLON}|{_EQUALS}){_OPENED}{_QUOTE}?)",
-        r"(?=[^\s=]{1,60}=)[^\n'\"\\\x1f]+",
-    ),
-    (
-        "authorization", "authori", "",
-        rf"(?i:\b(?:proxy-)?authorization{_QUOTE}?(?:{_COLON}|{_EQUALS}|,\s?){_OPENED}{_QUOTE}?"
-        rf"(?:(?:{_HEADERS})\s{{1,4}})?)",
-        r"""[^\s'"\\]{6,}(?:[^\n\x1f\\'"]|(?<==)"[^"\n]{0,400}"(?=[,\s]|$)){0,2000}""",
-    ),
-    (
         "bearer token", "bearer|basic", "",
         r"(?i:\b(?:bearer|basic)\s{1,4})", r"(?=\S{0,400}\d)[\w.~+/=-]{12,}",
     ),
@@ -227,6 +216,18 @@ _ROWS = (
     (
         "access token", _PREFIX_HINTS, "",
         r"(?<![A-Za-z0-9])", f"(?:{'|'.join(f'(?:{a}){b}' for a, b in _PREFIXED.items())})",
+    ),
+    # The last ones, since what they hide may hold the name of another secret with a quoted value.
+    (
+        "cookie", "cookie", "=",
+        rf"(?i:\b(?:set-)?cookies?{_QUOTE}?(?:{_COLON}|{_EQUALS}){_OPENED}{_QUOTE}?)",
+        r"(?=[^\s=]{1,60}=)[^\n'\"\\\x1f]+",
+    ),
+    (
+        "authorization", "authori", "",
+        rf"(?i:\b(?:proxy-)?authorization{_QUOTE}?(?:{_COLON}|{_EQUALS}|,\s?){_OPENED}{_QUOTE}?"
+        rf"(?:(?:{_HEADERS})\s{{1,4}})?)",
+        r"""[^\s'"\\]{6,}(?:[^\n\x1f\\'"]|(?<==)"[^"\n]{0,400}"(?=[,\s]|$)){0,2000}""",
     ),
 )  # fmt: skip
 FORMS = tuple(
