@@ -117,11 +117,9 @@ class Bench:
 def bench(lab: InProcessLab, level: str) -> Bench:
     wanted = plan.level(lab.platform, lab.cluster, level)
     of = lab.platform.measurements
-    # A pair beside a load is left out: a shell starts its load. endtoend/test_congestion_runs has it.
-    made = (
-        case for _, case in plan.cases(lab.platform, wanted) if not of[case.measurement].victims
-    )
-    cases = dict.fromkeys(made)
+    # A pair beside a load is left out, since a shell starts the load: see test_congestion_runs.
+    planned = (case for _, case in plan.cases(lab.platform, wanted))
+    cases = dict.fromkeys(case for case in planned if not of[case.measurement].victims)
     asked = (one.question for one in required_checks(LevelScope(lab.platform, lab.cluster, wanted)))
     ratios = tuple(question for question in asked if question.kind == RATIO)
     checks = [(case, source(lab, case), tuple(checks_of(lab, case))) for case in cases]
