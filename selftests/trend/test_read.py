@@ -105,6 +105,15 @@ def test_the_better_direction_is_read_from_the_line_or_its_limit(tmp_path, field
     assert [key.better for key in read(tmp_path).nights[0].values] == [better]
 
 
+@pytest.mark.parametrize("metric", ["latency_impact", "norm_error"])
+def test_a_ratio_that_is_no_share_counts_as_it_is(tmp_path, metric):
+    """It is below 1 in some nights alone, and its series must not change its name for that."""
+    one = {**LINE, "metric": metric, "unit": "1", "better": "lower", "values": [0.97]}
+    a_run(tmp_path, lines=[one])
+    (night,) = read(tmp_path).nights
+    assert {key.metric: value for key, value in night.values.items()} == {metric: 0.97}
+
+
 def test_a_share_that_is_lost_counts_by_what_it_leaves(tmp_path):
     """A loader that takes 0.3 % of a step in place of 0.2 % is no loss of a third."""
     lost = {"metric": "load_share", "unit": "1", "better": "lower", "ceiling": 0.05}

@@ -19,6 +19,7 @@ from railgauge.trend.values import SeriesKey
 
 _SIDES = {">=": "higher", "<=": "lower"}
 _WITHOUT_TREND = ("", "count")
+_SHARE = "_share"  # the end of the name of a metric that is a share of a step
 
 BROKEN = "cannot be read"
 OTHER_EVIDENCE = "are of another kind of evidence"
@@ -73,7 +74,8 @@ def _of_series(line: Mapping[str, Any], better: str) -> LineSamples | str:
     if not all(map(str.isprintable, words)):
         return UNPRINTABLE
     values, limit = line["values"], _limit(line.get("ceiling" if key.lower_is_better else "floor"))
-    if key.unit == "1" and key.lower_is_better and values and all(0 <= v < 1 for v in values):
+    is_share = key.metric.endswith(_SHARE) and key.lower_is_better
+    if is_share and values and all(0 <= v < 1 for v in values):
         rest = replace(key, metric=f"1 - {key.metric}", better="higher")
         return LineSamples(rest, tuple(1 - v for v in values), limit and 1 - limit)
     return LineSamples(key, tuple(values), limit)
