@@ -1,10 +1,8 @@
 """A pair beside a load, as a sign-off measures it: healthy, and without congestion control."""
 
 from testing.acceptance import Run, Runs, Scenario, assert_sound
+from testing.bundle_bench import assert_bundle_names_the_cause
 from testing.fewer import measuring
-
-from railgauge.bundle import archive, check
-from railgauge.cli import main
 
 LEAVES = """\
 cluster: lab-h200
@@ -63,9 +61,4 @@ def test_a_slow_node_slows_no_other_pair(runs: Runs) -> None:
 
 
 def test_a_bundle_names_the_same_leaf(runs: Runs, tmp_path) -> None:
-    path = tmp_path / "run.railgauge"
-    run = runs["leaf"]
-    assert main(["bundle", str(run.latest), "-o", str(path), "--unsigned"]) == 0
-    with archive.opened(path) as held:
-        (cause,) = check.verify(held).verdict.causes
-    assert cause.to_json() == run.verdict["causes"][0]
+    assert_bundle_names_the_cause(runs["leaf"], tmp_path)

@@ -5,10 +5,8 @@ The fault matrix has slow uplinks of all leaves, and slow spines.
 
 import pytest
 from testing.acceptance import Run, Runs, Scenario, assert_sound
+from testing.bundle_bench import assert_bundle_names_the_cause
 from testing.fewer import measuring
-
-from railgauge.bundle import archive, check
-from railgauge.cli import main
 
 LEAVES = """\
 cluster: lab-h200
@@ -161,9 +159,4 @@ def test_nvls_that_is_off_does_not_pass(runs: Runs) -> None:
 
 
 def test_a_bundle_names_the_same_leaf(runs: Runs, tmp_path) -> None:
-    path = tmp_path / "run.railgauge"
-    run = runs["leaf"]
-    assert main(["bundle", str(run.latest), "-o", str(path), "--unsigned"]) == 0
-    with archive.opened(path) as held:
-        (cause,) = check.verify(held).verdict.causes
-    assert cause.to_json() == run.verdict["causes"][0]
+    assert_bundle_names_the_cause(runs["leaf"], tmp_path)

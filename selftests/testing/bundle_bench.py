@@ -16,7 +16,7 @@ from typing import Any
 from cryptography.hazmat.primitives import serialization as form
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from railgauge.bundle import archive
+from railgauge.bundle import archive, check
 from railgauge.cli import main
 from testing.acceptance import HOMELAB, SMOKE, Project, Run, make_project
 from testing.commands import railgauge
@@ -161,3 +161,12 @@ def edit_records(change: Callable[[list[dict[str, Any]]], object]) -> Callable[[
 def elsewhere(*words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     """``railgauge`` as a process of its own, in a folder that holds nothing of the project."""
     return railgauge(cwd, *words)
+
+
+def assert_bundle_names_the_cause(run: Run, folder: Path) -> None:
+    """A bundle of the run verifies with its one cause."""
+    path = folder / "run.railgauge"
+    assert main(["bundle", str(run.latest), "-o", str(path), "--unsigned"]) == 0
+    with archive.opened(path) as held:
+        (cause,) = check.verify(held).verdict.causes
+    assert cause.to_json() == run.verdict["causes"][0]

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from railgauge.config.thresholds.storage import mounts_of
 from railgauge.core.model import Command, Parsed
 from railgauge.core.problems import ProblemKind
 from railgauge.tools import Setting, on_storage
@@ -29,8 +30,8 @@ METRICS = (
     Metric("latency_write", ("us",), LOWER, may_be_zero=True),
 )
 # The words are the folders, the free space that each needs, the program, and the phases: a name,
-# a folder and the options of gdsio, one a line. cuFile writes its log where it is printed to, and
-# gdscheck's into the folder in which it is started.
+# a folder and the options of gdsio, one a line. cuFile writes its log into the file that the
+# variable names, and that of gdscheck into the folder in which it is started.
 _SCRIPT = (
     on_storage.FUNCTIONS
     + """\
@@ -225,7 +226,7 @@ def _add(row: re.Match[str], place: str, collector: OutputCollector) -> None:
 
 def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
     """Compare the phases, what each did, and the time of the command with that of its phases."""
-    mounts = on_storage.mounts_of(asked.measurement)
+    mounts = mounts_of(asked.measurement)
     phases = [one for name, each in mounts.items() for one in _phases(name, each)]
     printed = sides[0].parsed.summary.get("phases")
     found: Mapping[str, Any] = printed if isinstance(printed, dict) else {}

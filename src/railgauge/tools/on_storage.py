@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from railgauge.config.thresholds.model import Measurement
+from railgauge.config.thresholds.storage import mounts_of
 from railgauge.tools import Setting
 
 # What the scripts share; each defines ``clean``. ``start`` runs a program in the background,
@@ -62,18 +62,12 @@ def refused(text: str) -> str:
 
 def phases(text: str) -> Iterator[tuple[str, str]]:
     """Yield the name of each phase of a run, and what was printed in it."""
-    told = _PHASE.split(text)[1:]
-    return zip(told[::2], told[1::2], strict=True)
-
-
-def mounts_of(measurement: Measurement) -> Mapping[str, Mapping[str, Any]]:
-    """Return what is asked of each mount, by its name."""
-    asked = measurement.options.get("mounts")
-    return asked if isinstance(asked, dict) else {}
+    found = _PHASE.split(text)[1:]
+    return zip(found[::2], found[1::2], strict=True)
 
 
 def reached_mounts(setting: Setting) -> dict[str, dict[str, Any]]:
-    """Return the same with the paths as the cluster is reached, or as they were declared."""
+    """Return what is asked of each mount; its path is the one in use, or as it was declared."""
     reached = setting.cluster.storage
     return {
         name: {**asked, "path": reached[name].path if name in reached else str(asked["path"])}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from railgauge.config.thresholds.model import (
     LEVELS,
@@ -115,9 +116,14 @@ def is_of_storage(measurement: Measurement) -> bool:
 
 def shared_paths(measurement: Measurement) -> tuple[str, ...]:
     """Return the shared paths that a measurement uses; a second one would slow both down."""
-    mounts = measurement.options.get("mounts")
-    asked = mounts.values() if isinstance(mounts, dict) else ()
+    asked = mounts_of(measurement).values()
     return tuple(str(one["path"]) for one in asked if one.get("shared"))
+
+
+def mounts_of(measurement: Measurement) -> Mapping[str, Mapping[str, Any]]:
+    """Return what is asked of each mount, by its name."""
+    asked = measurement.options.get("mounts")
+    return asked if isinstance(asked, dict) else {}
 
 
 def _asked(one: StorageMount) -> dict[str, object]:

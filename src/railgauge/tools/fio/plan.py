@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from railgauge.config.thresholds.storage import mounts_of
 from railgauge.core.model import Command, Parsed
 from railgauge.core.storage import FIGURES
 from railgauge.tools import Setting, on_storage
@@ -133,7 +134,7 @@ def joined(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> Parsed:
 
 def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[OutputCheck, ...]:
     """Compare the jobs, the options of each, and the time of the command with that of its jobs."""
-    mounts = on_storage.mounts_of(asked.measurement)
+    mounts = mounts_of(asked.measurement)
     if asked.option("together"):
         return tuple(
             one for each in mounts.values() for one in together.output_checks(asked, sides, each)
