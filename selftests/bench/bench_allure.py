@@ -59,8 +59,8 @@ def _write(run: Path) -> int:
     surroundings.write(folder, made.verdict, made.platform, drawn)
     surroundings.write_config(run / "allurerc.json", made.verdict)
     Store(run).write_json("verdict.json", made.verdict.to_json())
-    told = results.ReportedRun(run, folder, made.verdict, int(1000 * time.time()), drawn)
-    results.write(told, of_items(made.records))
+    reported = results.ReportedRun(run, folder, made.verdict, int(1000 * time.time()), drawn)
+    results.write(reported, of_items(made.records))
     return sum(1 for _ in folder.iterdir())
 
 

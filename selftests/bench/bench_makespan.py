@@ -195,8 +195,8 @@ def planned_s(case: AtOnce) -> float:
         project(folder, 2 * case.many, case.lasts_s)
         options = ("--at-once", str(case.many), "--rounds", str(case.rounds), "--json")
         suite = str(Path(sys.executable).with_name("railgauge"))
-        told = python(suite, "plan", "--hostfile=hostfiles/sleepers.yaml", *options, cwd=folder)
-    return float(json.loads(told.stdout)["workers"][str(case.many)]["estimate_s"])
+        reported = python(suite, "plan", "--hostfile=hostfiles/sleepers.yaml", *options, cwd=folder)
+    return float(json.loads(reported.stdout)["workers"][str(case.many)]["estimate_s"])
 
 
 def _span(line: str) -> Span:

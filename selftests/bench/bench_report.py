@@ -13,7 +13,7 @@ from measuring import ROOT, Row, cpu_s, python
 
 sys.path.append(str(ROOT / "selftests"))
 
-from testing.diagnose_scenes import cluster, findings, names, pairs_of, paths, planned
+from testing.diagnose_scenes import cluster, run_results, names, pairs_of, paths, planned
 
 from railgauge.config.hostfile import cluster_to_json
 from railgauge.core.codec import to_plain
@@ -47,7 +47,7 @@ def rows() -> Iterator[Row]:
 def night(nodes: int, capacity: dict[str, float]) -> RunResults:
     """A run in which the nodes of ``capacity`` reach exactly that, in Gb/s."""
     of = names(nodes)
-    return findings(paths(pairs_of(of, 2), RAILS, capacity), nodes=of)
+    return run_results(paths(pairs_of(of, 2), RAILS, capacity), nodes=of)
 
 
 def _verdict(what: str, nodes: int, capacity: dict[str, float]) -> Row:

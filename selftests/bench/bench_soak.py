@@ -17,7 +17,7 @@ sys.path.append(str(ROOT / "selftests"))
 
 from bench_report import write_run
 from testing import browser
-from testing.diagnose_scenes import findings, names, pairs_of, paths
+from testing.diagnose_scenes import run_results, names, pairs_of, paths
 from testing.render_page import Replacement, render_of
 
 from railgauge.config import thresholds
@@ -204,7 +204,7 @@ def _page() -> Iterator[Row]:
     if browser.program() is None:
         return
     of = names(NODES)
-    found = findings(paths(pairs_of(of, 2), tuple(f"mlx5_{n}" for n in range(8)), {}), nodes=of)
+    found = run_results(paths(pairs_of(of, 2), tuple(f"mlx5_{n}" for n in range(8)), {}), nodes=of)
     with TemporaryDirectory() as name:
         folder, out = Path(name), Path(name, "report.html")
         write_run(folder, found)

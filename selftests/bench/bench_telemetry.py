@@ -79,9 +79,9 @@ def _on_a_node() -> Row:
         (sampler,) = stack("nvidia").samplers
         command = sampling_argv("/", str(tool), replace(sampler, arguments=lambda _: ()), 1000)
         before = _children_s()
-        said = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+        printed = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
         took = _children_s() - before
-    assert said.count(b"\n") == 2 + 8 * WATCHED_S
+    assert printed.count(b"\n") == 2 + 8 * WATCHED_S
     per_cent = took / WATCHED_S * 100
     return Row(
         "a sampler on its node", 8, "GPUs", per_cent, "% of a core", target=ON_A_NODE_PER_CENT

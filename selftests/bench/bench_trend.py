@@ -97,8 +97,8 @@ def _fact(number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _line(said: dict[str, Any]) -> str:
+def _line(printed: dict[str, Any]) -> str:
     """As long as those of a run, most of which is the basis of the limit."""
     more = {"id": "tests/network/test_rdma.py::test", "basis": "x" * 200, "evidence": "hardware"}
-    whole = run_files.stamped("measurements.jsonl", {**said, **more, "outcome": "passed"})
+    whole = run_files.stamped("measurements.jsonl", {**printed, **more, "outcome": "passed"})
     return json.dumps(whole, sort_keys=True) + "\n"

@@ -51,7 +51,7 @@ def costs(nodes: int, faults: int, seed: int) -> Mapping[str, float]:
     found.claims()
     found.asked(_CASES)
     seconds = time.process_time() - began
-    named = {one.part for one in found.findings if one.is_decided}
+    named = {one.part for one in found.found_parts if one.is_decided}
     return {
         "seconds": seconds,
         "mib": _peak_mib() - before,

@@ -159,19 +159,19 @@ def child(
 ) -> Child:
     """Run ``argv`` to its end. Raises ``RuntimeError`` with its output for another exit code."""
     start = time.perf_counter()
-    with TemporaryFile("w+") as out, TemporaryFile("w+") as told:
+    with TemporaryFile("w+") as out, TemporaryFile("w+") as reported:
         subprocess.run(
-            [sys.executable, "-I", "-S", "-c", _FORK, str(told.fileno()), *argv],
+            [sys.executable, "-I", "-S", "-c", _FORK, str(reported.fileno()), *argv],
             cwd=cwd, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, **environment},
-            pass_fds=[told.fileno()], check=True,
+            pass_fds=[reported.fileno()], check=True,
         )  # fmt: skip
         wall = time.perf_counter() - start
-        for file in (out, told):
+        for file in (out, reported):
             file.seek(0)
-        said, (code, cpu, peak_kib) = out.read(), told.read().split()
+        printed, (code, cpu, peak_kib) = out.read(), reported.read().split()
     if int(code) not in codes:
-        raise RuntimeError(f"{argv[0]} exited {code}: {said[-2000:]}")
-    return Child(float(cpu), wall, int(peak_kib) / 1024, said)
+        raise RuntimeError(f"{argv[0]} exited {code}: {printed[-2000:]}")
+    return Child(float(cpu), wall, int(peak_kib) / 1024, printed)
 
 
 def python(

@@ -62,8 +62,8 @@ def _timed(make: Callable[[], CaseResult]) -> CaseResult:
 def pytest_runtestloop() -> Generator[None, object, object]:
     result = yield
     ended_s = time.process_time()
-    told = Path(os.environ["RAILGAUGE_COSTS"])
-    atexit.register(lambda: told.write_text(f"{time.process_time() - ended_s} {_TOOK[0]}"))
+    reported = Path(os.environ["RAILGAUGE_COSTS"])
+    atexit.register(lambda: reported.write_text(f"{time.process_time() - ended_s} {_TOOK[0]}"))
     return result
 
 

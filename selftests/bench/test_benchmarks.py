@@ -48,12 +48,12 @@ def test_both_sides_are_measured_in_turn_and_the_ratio_is_that_of_a_turn():
 
 
 def test_a_child_tells_its_cost_and_its_failure():
-    told = python("-c", "x = bytearray(50 << 20); print(len(x))")
-    assert told.stdout == f"{50 << 20}\n"
-    assert told.peak_rss_mib > 50
+    reported = python("-c", "x = bytearray(50 << 20); print(len(x))")
+    assert reported.stdout == f"{50 << 20}\n"
+    assert reported.peak_rss_mib > 50
     held = bytearray(150 << 20)  # this process's memory is not the child's
     assert python("-c", "pass").peak_rss_mib < len(held) / 2**20 / 2
-    assert 0 < told.cpu_s < 30
+    assert 0 < reported.cpu_s < 30
     with pytest.raises(RuntimeError, match=r"exited 3: boom"):
         python("-c", "import sys; print('boom'); sys.exit(3)")
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from testing import bundle_bench
 from testing import small_runs as small
-from testing.small_runs import AGAIN, judged, said, unverified, written
+from testing.small_runs import AGAIN, judged, printed, unverified, written
 
 from railgauge.bundle import merging, recorded
 from railgauge.config.deviations import Deviation
@@ -28,30 +28,30 @@ EVENT = Deviation("n1", "RMA 4711", "A. E.", "2999-01-31", cause="gpu-xid")
 
 
 def test_a_run_that_is_given_twice_is_refused(signed, into):
-    assert said(signed, signed, folder=into) == "r1: is given twice"
+    assert printed(signed, signed, folder=into) == "r1: is given twice"
 
 
 def test_a_replay_is_refused_because_it_measured_nothing(make, signed, into):
     replayed = make("r2", 2, part=AGAIN, change={"evidence": "replayed"})
-    line = said(signed, replayed, folder=into)
+    line = printed(signed, replayed, folder=into)
     assert line == "r2: is a replay: merge the runs that measured"
 
 
 def test_a_run_with_a_soak_is_refused(make, signed, into):
     soaked = make("r2", 2, part=AGAIN, change={"soak": SoakPlan("24h", 7, 86400.0)})
-    assert said(signed, soaked, folder=into) == "r2: has a soak, which cannot be merged"
+    assert printed(signed, soaked, folder=into) == "r2: has a soak, which cannot be merged"
 
 
 def test_a_part_that_does_not_verify_is_named(signed, again, into):
     forged = small.recorded(signed, SETTING.format("n1"), outcome="passed", reason="")
-    line = said(forged, again, folder=into)
+    line = printed(forged, again, folder=into)
     assert line.startswith("r1: run/records.jsonl: ")
     assert "recorded as passed, but its evidence gives failed" in line
 
 
 def test_a_partner_that_was_not_good_is_refused(make, into):
     signed = make("r1", 1, wrong=["n1", "n3"])
-    line = said(signed, make("r2", 2, part=AGAIN), folder=into)
+    line = printed(signed, make("r2", 2, part=AGAIN), folder=into)
     assert line.startswith("r2: has measured n1 with n3, which the runs before it do not show")
 
 
@@ -73,7 +73,7 @@ def test_a_partner_that_was_not_good_is_refused(make, into):
 )
 def test_runs_of_another_plan_or_under_other_limits_are_refused(make, signed, into, what, more):
     other = make("r2", 2, part=AGAIN, **more)
-    line = said(signed, other, folder=into)
+    line = printed(signed, other, folder=into)
     assert line.startswith(f"r2: has another {what} than r1")
     assert "merge runs of one cluster, under one plan and its limits" in line
 
@@ -87,19 +87,19 @@ def test_runs_of_another_plan_or_under_other_limits_are_refused(make, signed, in
 )
 def test_runs_of_other_clusters_are_refused(make, signed, into, what, part):
     other = make("r2", 2, part=replace(AGAIN, **part))
-    assert said(signed, other, folder=into).startswith(f"r2: has another {what} than r1;")
+    assert printed(signed, other, folder=into).startswith(f"r2: has another {what} than r1;")
 
 
 def test_clusters_with_other_names_or_platforms_are_refused(signed, again, into):
     for length in (40, 41):
         other = small.edited(again, "cluster.json", name="p" * length)
         named = f": {'p' * length}, not bench-cluster" if length == 40 else ""
-        assert f"r2: has another cluster than r1{named};" in said(signed, other, folder=into)
+        assert f"r2: has another cluster than r1{named};" in printed(signed, other, folder=into)
 
 
 def test_shards_of_other_numbers_are_refused(shards, make, into):
     other = make("s4", 4, part=replace(small.shard(3), of=5))
-    line = said(*shards[:2], other, folder=into)
+    line = printed(*shards[:2], other, folder=into)
     assert line.startswith("s4: has another number of shards than s1: 5, not 3")
 
 
@@ -112,7 +112,7 @@ def test_shards_and_a_run_with_only_have_no_number_in_common(shards, make, into)
 
 def test_a_run_without_its_invocation_is_refused(signed, again, into):
     (again.folder / "invocation.json").unlink()
-    assert "r2: does not say how it was started" in said(signed, again, folder=into)
+    assert "r2: does not say how it was started" in printed(signed, again, folder=into)
 
 
 # --- the runs that are given ---
@@ -312,4 +312,4 @@ def test_texts_of_another_version_are_not_compared(make, into):
 )
 def test_labs_that_differ_are_refused_if_both_runs_record_them(make, into, field, what):
     runs = make("r1", 1, asked={field: 3}), make("r2", 2, part=AGAIN, asked={field: 4})
-    assert said(*runs, folder=into).startswith(f"r2: has another {what} than r1: 4, not 3;")
+    assert printed(*runs, folder=into).startswith(f"r2: has another {what} than r1: 4, not 3;")

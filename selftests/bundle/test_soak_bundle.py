@@ -127,7 +127,7 @@ def test_an_honest_rejection_verifies(forge):
     (cause,) = verdict["causes"]
     began = verdict["soak"]["rounds"][1]["began"][:19].replace("T", " ")
     assert f"in 1 of {ROUNDS} rounds of the soak, first in round 2 at {began} UTC" in cause["says"]
-    assert cause["course"] == {"kind": "intermittent", "since": "", "slow": 1, "of": ROUNDS}
+    assert cause["timing"] == {"kind": "intermittent", "since": "", "slow": 1, "of": ROUNDS}
     assert verdict["soak"]["events"] == 1
 
 

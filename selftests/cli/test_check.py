@@ -6,7 +6,7 @@ import json
 
 import pytest
 from testing.acceptance import make_project
-from testing.asked_nodes import facts, met, said, site
+from testing.asked_nodes import facts, met, self_report, site
 from testing.standing_lab import standing_lab
 
 from railgauge.cli import check as command
@@ -100,7 +100,7 @@ def test_no_text_of_a_node_controls_the_terminal(project, monkeypatch, capsys):
     evil = "\x1b]0;owned\x07\r\nready: \u202e128 nodes \x9b2J"
     lying = site(
         entry=Entry(evil, evil),
-        said=said(shell=evil, user=evil, root=f"refused {evil}", programs={}),
+        self_report=self_report(shell=evil, user=evil, root=f"refused {evil}", programs={}),
         facts=facts("n01", gpus=(), gpu_driver=evil, missing={"gpus": evil}),
         lease=Unleasable(evil),
         met={"n02": met("n01", evil, n01=evil)},

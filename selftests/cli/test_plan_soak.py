@@ -33,7 +33,7 @@ def test_the_plan_describes_the_soak(capsys: pytest.CaptureFixture[str]) -> None
 def test_json_has_the_plan_of_the_soak(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = planned(capsys, "--soak", "5rounds", "--json")
     soak = json.loads(out)["soak"]
-    assert (code, soak["said"], soak["rounds"], soak["allowed_events"]) == (0, "5rounds", 5, 0)
+    assert (code, soak["asked"], soak["rounds"], soak["allowed_events"]) == (0, "5rounds", 5, 0)
     assert soak["estimate_s"] == 5 * soak["round_s"]
     assert [one["events"] for one in soak["proves"]] == [0, 1, 2]
     for one in soak["proves"]:

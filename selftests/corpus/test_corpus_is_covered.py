@@ -139,23 +139,23 @@ FIGURE = re.compile(r"(?<![\w.:-])(?:\d+\.\d+|\d{3,})(?![\w-]|[.:]\d)")
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 
 
-def said(result: Any) -> Iterator[Any]:
+def message(result: Any) -> Iterator[Any]:
     """Every text and number of a result."""
     if is_dataclass(result) and not isinstance(result, type):
-        yield from said(asdict(result))
+        yield from message(asdict(result))
     elif isinstance(result, dict):
         for key, value in result.items():
-            yield from said(key)
-            yield from said(value)
+            yield from message(key)
+            yield from message(value)
     elif isinstance(result, (list, tuple, set, frozenset)):
         for value in result:
-            yield from said(value)
+            yield from message(value)
     elif result is not None:
         yield result
 
 
 def numbers(result: Any) -> set[float]:
-    return {float(word) for value in said(result) for word in NUMBER.findall(str(value))}
+    return {float(word) for value in message(result) for word in NUMBER.findall(str(value))}
 
 
 def figures(truth: str) -> set[float]:
@@ -175,7 +175,7 @@ WORDS = re.compile(r"\b(?:algo|proto|Status|Errors|state|EUD Test)=([A-Za-z]+)")
 
 @EVERY_FILE
 def test_words_of_the_ground_truth_are_read(name):
-    texts = " ".join(map(str, said(read(name)))).lower()
+    texts = " ".join(map(str, message(read(name)))).lower()
     words = set(WORDS.findall(TRUTHS.get(name, ""))) - WORDS_LEFT_OUT.get(name, set())
     assert {word for word in words if word.lower() not in texts} == set()
 
@@ -189,7 +189,7 @@ def test_errors_of_the_ground_truth_are_named(name):
     if name in NONE_IS_AN_ANSWER:
         return
     result = read(name)
-    texts = " ".join(map(str, said(result))).lower()
+    texts = " ".join(map(str, message(result))).lower()
     for error in errors(TRUTHS.get(name, "")):
         assert error.lower() in texts
         assert not isinstance(result, Parsed) or result.errors

@@ -11,7 +11,7 @@ from testing.core_values import transcript
 
 from railgauge.core.model import Cluster, Node, Transcript
 from railgauge.describing.readiness import ask
-from railgauge.describing.readiness.model import NodeSaid, ProgramPlace
+from railgauge.describing.readiness.model import SelfReport, ProgramPlace
 
 NONCE = "ab12"
 NAMES = ("nvidia-smi", "rg-mpirun", "ibv_devinfo")
@@ -22,7 +22,7 @@ def cluster(become: str = "", rootfs: str = "/") -> Cluster:
     return Cluster("c", "unnamed", "ssh", (node,), "c.yaml", rootfs=rootfs)
 
 
-def printed(folder: Path, become: str = "", **environment: str) -> NodeSaid:
+def printed(folder: Path, become: str = "", **environment: str) -> SelfReport:
     text = output_of(folder, become, **environment)
     return ask.parsed(transcript("n01", stdout=text), NAMES, NONCE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from testing.asked_nodes import GPU, PORT, cell, facts, lacking, met, place, said, seen, site
+from testing.asked_nodes import GPU, PORT, cell, facts, lacking, met, place, self_report, seen, site
 
 from railgauge.core.errors import (
     AuthenticationFailed,
@@ -50,7 +50,7 @@ def test_a_good_node_is_green_in_each_check() -> None:
     ],
 )
 def test_a_node_that_is_not_reached_has_one_cell(error: Exception, remedy: str) -> None:
-    row = cells(site(refusal=error, said=None))["n01"]
+    row = cells(site(refusal=error, self_report=None))["n01"]
     assert list(row) == ["reach"]
     assert row["reach"].state is CellState.MEND
     assert remedy in row["reach"].remedy
@@ -59,7 +59,7 @@ def test_a_node_that_is_not_reached_has_one_cell(error: Exception, remedy: str) 
 @pytest.mark.parametrize("kind", [HostKeyBeyond, LoginBeyond, NoCommonAlgorithm])
 def test_a_login_that_only_the_systems_ssh_can_do_is_left_to_it(kind: type[OnlyBySsh]) -> None:
     node = Node("n01", "n01", "n01", SshSettings(user="root", port=2222, config="/x/config"))
-    found = cell("reach", node=node, refusal=kind("refused"), said=None)
+    found = cell("reach", node=node, refusal=kind("refused"), self_report=None)
     transport, run = found.lines
     assert transport == HostfileLine(("transport",), "exec")
     assert run.value[0] == "ssh"
@@ -84,7 +84,7 @@ def test_a_line_of_setup_that_fails_is_red_and_the_rest_is_asked_without_it() ->
 
 def test_setup_needs_bash() -> None:
     node = Node("n01", "n01", "n01", setup=("true",))
-    of = site(node=node, said=said(has_bash=False))
+    of = site(node=node, self_report=self_report(has_bash=False))
     of = replace(of, cluster=replace(of.cluster, nodes=(node,)))
     assert "no bash" in cell("shell", of).found
 
@@ -106,7 +106,7 @@ def test_the_cell_of_root_names_the_way_to_root(
     printed: str, become: str, state: CellState, lines: tuple[HostfileLine, ...]
 ) -> None:
     node = Node("n01", "n01", "n01", become=tuple(become.split()))
-    found = cell("root", node=node, said=said(root=printed, user="ana"))
+    found = cell("root", node=node, self_report=self_report(root=printed, user="ana"))
     assert (found.state, found.lines) == (state, lines)
     if state is CellState.MEND and not lines and "rm" not in printed:
         assert "ana ALL=(root) NOPASSWD: ALL" in found.remedy
@@ -127,10 +127,10 @@ def test_a_held_node_names_its_holder() -> None:
 
 
 def test_a_program_that_is_elsewhere_comes_with_the_setup_that_finds_it() -> None:
-    absent = said(
+    absent = self_report(
         programs=lacking("mpirun", "nvbandwidth"), places=(place("mpirun", "/opt/x/bin"),)
     )
-    found = cell("tools", said=absent)
+    found = cell("tools", self_report=absent)
     assert found.state is CellState.MEND
     assert "mpirun (in /opt/x/bin/mpirun)" in found.found
     assert found.lines == (MINE,)
@@ -143,39 +143,39 @@ def test_the_fewest_lines_find_the_most_programs() -> None:
         place("mpirun", "/opt/x/bin"),
         *(ProgramPlace(name, f"/opt/hpcx/{name}", load) for name in ("mpirun", "all_reduce_perf")),
     )
-    absent = said(programs=lacking("mpirun", "all_reduce_perf"), places=places)
-    of = site(said=absent)
+    absent = self_report(programs=lacking("mpirun", "all_reduce_perf"), places=places)
+    of = site(self_report=absent)
     (line,) = cell("tools", of).lines
     # The other nodes have no such module: the lines must not end their commands.
     assert line.value == [
         "test ! -e /etc/profile.d/modules.sh || source /etc/profile.d/modules.sh",
         "module load hpcx || true",
     ]
-    everywhere = {name: seen(name, said=absent) for name in of.seen}
+    everywhere = {name: seen(name, self_report=absent) for name in of.seen}
     (line,) = cell("tools", replace(of, seen=everywhere)).lines
     assert line.value == list(load)
 
 
 def test_a_platform_file_decides_which_programs_are_needed() -> None:
-    only = said(programs={"iperf3": "/usr/bin/iperf3", "nvidia-smi": "x", "ibv_devinfo": "x"})
-    assert cell("tools", site(planned=("iperf3",), said=only)).state is CellState.OK
-    assert "mpirun" in cell("tools", site(planned=("iperf3", "mpirun"), said=only)).found
+    only = self_report(programs={"iperf3": "/usr/bin/iperf3", "nvidia-smi": "x", "ibv_devinfo": "x"})
+    assert cell("tools", site(planned=("iperf3",), self_report=only)).state is CellState.OK
+    assert "mpirun" in cell("tools", site(planned=("iperf3", "mpirun"), self_report=only)).found
 
 
 def test_programs_of_a_cut_answer_are_not_known() -> None:
-    cut = said(programs={}, cut="command-timed-out")
-    assert cell("tools", said=cut).state is CellState.UNKNOWN
+    cut = self_report(programs={}, cut="command-timed-out")
+    assert cell("tools", self_report=cut).state is CellState.UNKNOWN
 
 
 def test_gpus_on_the_bus_that_no_tool_lists_are_red() -> None:
     none = facts("n01", gpus=(), missing={"gpus": "nvidia-smi: command not found (exit 127)"})
-    absent = said(programs=lacking("nvidia-smi"), bus=(GPU,) * 8)
-    found = cell("gpus", said=absent, facts=none)
+    absent = self_report(programs=lacking("nvidia-smi"), bus=(GPU,) * 8)
+    found = cell("gpus", self_report=absent, facts=none)
     assert found.state is CellState.MEND
     assert "8 GPUs of nvidia on the PCI bus" in found.found
     assert "install the driver's tools" in found.remedy
     elsewhere = replace(absent, places=(place("nvidia-smi", "/opt/x/bin"),))
-    assert cell("gpus", said=elsewhere, facts=none).lines == (MINE,)
+    assert cell("gpus", self_report=elsewhere, facts=none).lines == (MINE,)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_gpus_on_the_bus_that_no_tool_lists_are_red() -> None:
 def test_fewer_gpus_than_on_the_bus_are_red(changes: dict[str, object], words: str) -> None:
     hidden = {"gpus.#": str(changes["hidden"])} if "hidden" in changes else {}
     found = cell(
-        "gpus", said=said(bus=changes.get("bus", (GPU,))), facts=facts("n01", missing=hidden)
+        "gpus", self_report=self_report(bus=changes.get("bus", (GPU,))), facts=facts("n01", missing=hidden)
     )
     assert found.state is CellState.MEND
     assert words in found.found
@@ -196,8 +196,8 @@ def test_fewer_gpus_than_on_the_bus_are_red(changes: dict[str, object], words: s
 
 
 def test_a_node_without_gpus_is_green_and_one_without_facts_is_not_known() -> None:
-    bare = said(bus=(), programs=lacking("nvidia-smi"))
-    assert cell("gpus", said=bare, facts=facts("n01", gpus=())).state is CellState.OK
+    bare = self_report(bus=(), programs=lacking("nvidia-smi"))
+    assert cell("gpus", self_report=bare, facts=facts("n01", gpus=())).state is CellState.OK
     late = cell("gpus", facts=CommandTimedOut("the probe ended"))
     assert late.state is CellState.UNKNOWN
     assert "1 GPUs on the PCI bus" in late.found
@@ -211,11 +211,11 @@ def test_adapters_without_an_rdma_device_or_its_tool_are_red() -> None:
     # Measurements of TCP need none.
     tcp = site(planned=("iperf3",), facts=facts("n01", nics=()))
     assert cell("nics", tcp).state is CellState.OK
-    found = cell("nics", said=said(programs=lacking("ibv_devinfo")))
+    found = cell("nics", self_report=self_report(programs=lacking("ibv_devinfo")))
     assert found.state is CellState.MEND
     assert "ibverbs-utils" in found.remedy
-    rdma = said(programs={**lacking("ibv_devinfo"), "rdma": "/sbin/rdma"})
-    assert cell("nics", said=rdma).state is CellState.OK
+    rdma = self_report(programs={**lacking("ibv_devinfo"), "rdma": "/sbin/rdma"})
+    assert cell("nics", self_report=rdma).state is CellState.OK
 
 
 def test_nics_of_other_names_are_matched_by_their_slot() -> None:
@@ -255,7 +255,7 @@ def test_an_address_that_others_do_not_reach_is_not_proposed() -> None:
 
 def test_an_address_that_several_nodes_have_is_not_proposed() -> None:
     of = site(met={"n02": met("n01", "", n01=UNKNOWN_NAME)})
-    bridged = replace(of.seen["n03"], said=said(addresses=("10.0.0.3", "10.0.0.1")))
+    bridged = replace(of.seen["n03"], self_report=self_report(addresses=("10.0.0.3", "10.0.0.1")))
     of = replace(of, seen={**of.seen, "n03": bridged})
     assert cell("name", of).lines == ()
 
@@ -325,6 +325,6 @@ def test_the_clock_is_compared_with_this_machine_s(offset: float | None, state: 
 def test_the_disk_needs_space_and_rights(
     disks: list[tuple[str, int, bool, bool]], state: CellState, lines: str
 ) -> None:
-    found = cell("disk", said=said(disks=tuple(NodeDisk(*one) for one in disks)))
+    found = cell("disk", self_report=self_report(disks=tuple(NodeDisk(*one) for one in disks)))
     assert found.state is state
     assert found.lines == ((HostfileLine(("setup",), [f"export TMPDIR={lines}"]),) if lines else ())

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from testing import free_ports
-from testing.asked_nodes import NODES, said, seen
+from testing.asked_nodes import NODES, self_report, seen
 from testing.waiting import wait_until
 
 from railgauge.core.model import Node
@@ -66,8 +66,8 @@ def test_a_node_listens_by_both_protocols(tmp_path: Path, program: str, free_por
 def test_every_connecting_program_reports_in_the_same_words(
     tmp_path: Path, program: str, free_port: int
 ) -> None:
-    own = said(addresses=("127.0.0.1",))
-    nameless = seen("n02", node=Node("n02", "x", "no-such-host.invalid"), said=own)
+    own = self_report(addresses=("127.0.0.1",))
+    nameless = seen("n02", node=Node("n02", "x", "no-such-host.invalid"), self_report=own)
     command = peers.asking("n01", [nameless], {"n02": free_port})
 
     environment = only(tmp_path / "bin", program)

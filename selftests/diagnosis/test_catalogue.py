@@ -52,8 +52,8 @@ def documents():
 
 
 def test_bases_name_only_documents_of_the_platform_files():
-    said = {number for kind in CATALOGUE.values() for number in re.findall(r"\b00\d\b", kind.basis)}
-    assert said <= documents()
+    printed = {number for kind in CATALOGUE.values() for number in re.findall(r"\b00\d\b", kind.basis)}
+    assert printed <= documents()
 
 
 def test_leftover_causes_explain_no_measurement():

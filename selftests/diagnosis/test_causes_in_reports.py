@@ -13,7 +13,7 @@ from testing.diagnose_scenes import (
     causes,
     collectives,
     fact,
-    findings,
+    run_results,
     names,
     pairs_of,
     planned,
@@ -97,7 +97,7 @@ def flat(text):
 
 
 def test_terminal_and_page_show_the_same_lines_of_a_cause():
-    lines = [line for _, said in about(CAUSE) for line in said]
+    lines = [line for _, printed in about(CAUSE) for line in printed]
     labels = [label for label, _ in about(CAUSE)]
     assert labels == ["why", "holds", "misses", "decide", "do", "seen in", "explains", "basis"]
     for shown in (flat(on_terminal(CAUSE)), PageText(on_page(CAUSE)).text):
@@ -155,7 +155,7 @@ def test_not_run_items_beyond_the_shown_ones_are_counted():
         f"i{n}": replace(record(0, f"fact{n:02}", "n1"), id=f"i{n}", outcome=Outcome.NOT_RUN)
         for n in range(14)
     }
-    verdict = decide(planned(findings([])), findings([]))
+    verdict = decide(planned(run_results([])), run_results([]))
     counted = replace(verdict, counts=replace(verdict.counts, not_run=14, planned=14))
     out = Out()
     terminal._not_run(out, counted, records)
@@ -170,7 +170,7 @@ def test_a_run_without_causes_shows_no_section_of_causes():
 
 def test_items_that_a_cause_covers_have_no_line_of_their_own():
     records = [fact("n1", "cpu_governor"), *collectives(pairs_of(names(4), 2), {"n1": 10.0})]
-    found = findings(records)
+    found = run_results(records)
     verdict = decide(planned(found), found)
     left = unexplained(verdict, found.records)
     assert {item.id for item in left} == {r.id for r in records if r.outcome == "passed"}
@@ -284,7 +284,7 @@ def test_a_category_matches_any_text_literally(text):
 
 def test_causes_in_verdict_json_have_the_keys_of_the_contract():
     records = [fact("n1", "cpu_governor"), *collectives(pairs_of(names(4), 2), {"n1": 10.0})]
-    found = findings(records)
+    found = run_results(records)
     verdict = decide(planned(found), found)
     (cause,) = json.loads(json.dumps(verdict.to_json()))["causes"]
     assert {"cause", "where", "evidence", "remedy", "basis"} <= set(cause)

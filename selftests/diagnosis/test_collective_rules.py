@@ -13,7 +13,7 @@ from testing.diagnose_scenes import (
     collectives,
     counters,
     fact,
-    findings,
+    run_results,
     healthy,
     links,
     measured,
@@ -57,11 +57,11 @@ def test_errors_of_one_nic_in_several_items_are_one_cause():
 
 
 def test_payload_that_bypassed_gpu_memory_is_a_wrong_transport():
-    said = "eth2 of n1 received 128.93 GB, 0 packets into GPU memory"
-    past = counters(("n1", "n2"), "devmem", ("n1", "eth2"), said)
+    printed = "eth2 of n1 received 128.93 GB, 0 packets into GPU memory"
+    past = counters(("n1", "n2"), "devmem", ("n1", "eth2"), printed)
     found = causes(past, on="h100-tcpx")
     assert named(found) == [("wrong-transport", "n1, eth2")]
-    assert found[0].says == said
+    assert found[0].says == printed
 
 
 def test_errors_on_one_nic_do_not_explain_another_slow_nic():
@@ -103,25 +103,25 @@ def test_an_idle_nic_explains_a_slow_collective_and_no_slow_path():
 # --- transports ---
 
 
-def logs(said, count=4, wanted="GDRDMA"):
+def logs(printed, count=4, wanted="GDRDMA"):
     return [
-        transport(pair, next((s for n, s in said.items() if n in pair), wanted))
+        transport(pair, next((s for n, s in printed.items() if n in pair), wanted))
         for pair in pairs_of(names(count), 2)
     ]
 
 
 @pytest.mark.parametrize(
-    ("said", "cause"),
+    ("printed", "cause"),
     [
         ("Socket", "wrong-transport"),
         ("GDRDMA, Socket", "wrong-transport"),
         ("IB", "gpudirect-rdma-disabled"),
     ],
 )
-def test_the_log_distinguishes_sockets_from_missing_gpudirect(said, cause):
-    found = causes(logs({"n2": said}))
+def test_the_log_distinguishes_sockets_from_missing_gpudirect(printed, cause):
+    found = causes(logs({"n2": printed}))
     assert named(found) == [(cause, "n2")]
-    assert f"the log names {said}" in found[0].says
+    assert f"the log names {printed}" in found[0].says
 
 
 def test_a_wrong_transport_of_two_nodes_folds_only_if_it_is_a_setting():
@@ -219,7 +219,7 @@ ANOTHER_NIC = {"n2": {"mlx5_0": "mlx5_2", "mlx5_2": "mlx5_0"}}
 )
 def test_a_list_of_the_devices_of_all_nodes_is_not_blamed(devices, nics, blamed):
     slow = collectives(pairs_of(names(4), 2), dict.fromkeys(names(4), 337.0))
-    seen = findings(slow, environment={"MCCL_IB_HCA": nics}, on="metax-c500")
+    seen = run_results(slow, environment={"MCCL_IB_HCA": nics}, on="metax-c500")
     on = replace(seen.platform, devices=DeviceNames(devices))
     found = diagnose(replace(seen, platform=on))
     assert ("collective-tuning-missing" in {cause.cause for cause in found}) == blamed
@@ -366,12 +366,12 @@ def test_a_fast_pair_without_a_log_does_not_clear_the_transport():
 
 
 def test_two_paths_with_a_wrong_transport_are_two_causes():
-    said = [("n1", "n6"), ("n2", "n5")]
+    printed = [("n1", "n6"), ("n2", "n5")]
     pairs = [tuple(sorted(pair)) for pair in pairs_of(names(6), 5)]
-    records = [transport(p, "IB" if p in said else "GDRDMA") for p in pairs]
+    records = [transport(p, "IB" if p in printed else "GDRDMA") for p in pairs]
     wrong = {c.where for c in causes(records)}
     assert {(where.node, where.peer) for where in wrong} == {
-        pair for pair in said if any(r.nodes == pair and r.outcome == "failed" for r in records)
+        pair for pair in printed if any(r.nodes == pair and r.outcome == "failed" for r in records)
     }
     assert len(wrong) == 2
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from testing.diagnose_scenes import findings, named, record
+from testing.diagnose_scenes import run_results, named, record
 
 from railgauge.core.model import Judgement, Outcome
 from railgauge.diagnosis import Cause, diagnose
@@ -19,15 +19,15 @@ NODES = tuple(node for nodes in LEAVES.values() for node in nodes)
 def pair(one: str, other: str, *, slow: bool = False, metric: str = "latency_impact") -> ItemRecord:
     """The item of two victims."""
     outcome = Outcome.FAILED if slow else Outcome.PASSED
-    told = Judgement(metric, outcome, "20", "<= 4", "derived: x", reason="20 is above 4" if slow
+    reported = Judgement(metric, outcome, "20", "<= 4", "derived: x", reason="20 is above 4" if slow
                      else "", worst=20.0, margin=-4.0 if slow else 0.5)  # fmt: skip
     others = (node for node in NODES if node not in (one, other))
-    item = record(4, "group_congestion", one, other, *others, outcome=outcome, reason=told.reason)
-    return replace(item, id=f"{item.id}-{one}-{other}", judgements=(told,))
+    item = record(4, "group_congestion", one, other, *others, outcome=outcome, reason=reported.reason)
+    return replace(item, id=f"{item.id}-{one}-{other}", judgements=(reported,))
 
 
 def causes(*items: ItemRecord) -> tuple[Cause, ...]:
-    found = findings(items, nodes=NODES)
+    found = run_results(items, nodes=NODES)
     return diagnose(replace(found, cluster=replace(found.cluster, groups=LEAVES)))
 
 

@@ -21,7 +21,7 @@ EVERY = range(len(TESTS))
 OF_N2 = {minute for minute, (_, pair, _) in enumerate(TESTS) if "n2" in pair}
 
 
-def said(tasks, boot=BOOT):
+def printed(tasks, boot=BOOT):
     one = (
         f"cpu  1 1 1 1 1 0 0 0 0 0\nprocs_running {tasks}\nMemTotal: 100 kB\nMemAvailable: 50 kB\n"
     )
@@ -40,7 +40,7 @@ def on_host(found, busy, *, boot=BOOT, late_s=0.0, readings=1, of_host=BOOT):
         minute = (at - START).seconds // 60
         tool = Transcript("n1", ("iperf3",), 0, "", "", 1.0, started)
         begun = (at + timedelta(seconds=late_s - 0.5)).isoformat()
-        text = said(9 if minute in busy else 1, of_host)
+        text = printed(9 if minute in busy else 1, of_host)
         host = Transcript(NODE, ARGV, 0, text, "", 2.0, begun, role=Role.CONTROL_HOST)
         return CaseResult(((tool, *[host] * readings),))
 

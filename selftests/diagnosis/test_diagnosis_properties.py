@@ -13,7 +13,7 @@ from testing.diagnose_scenes import (
     corrupt,
     counters,
     fact,
-    findings,
+    run_results,
     healthy,
     links,
     measured,
@@ -91,10 +91,10 @@ class Run:
     untuned: bool
 
     @property
-    def findings(self):
+    def run_results(self):
         changed = [STATES[state](name) for state, name in zip(self.states, NODES, strict=True)]
         environment = dict.fromkeys(platform().environment, "") if self.untuned else {}
-        return findings(self.records, *changed, nodes=NODES, environment=environment)
+        return run_results(self.records, *changed, nodes=NODES, environment=environment)
 
 
 @st.composite
@@ -131,13 +131,13 @@ def troubled(found):
 
 @given(runs())
 def test_each_failed_item_and_each_error_has_a_cause(run):
-    found = run.findings
+    found = run.run_results
     assert accounted(diagnose(found)) >= troubled(found)
 
 
 @given(runs())
 def test_evidence_holds_bad_items_only_and_causes_name_existing_items(run):
-    found = run.findings
+    found = run.run_results
     waits = {item.id for item in found.records.values() if item.outcome is Outcome.BLOCKED}
     for cause in diagnose(found):
         assert cause.evidence
@@ -150,14 +150,14 @@ def test_evidence_holds_bad_items_only_and_causes_name_existing_items(run):
 
 @given(runs())
 def test_a_cause_is_named_once(run):
-    found = run.findings
+    found = run.run_results
     named = [(cause.cause, cause.where, cause.confidence) for cause in diagnose(found)]
     assert len(named) == len(set(named))
 
 
 @given(runs(), st.randoms(use_true_random=False))
 def test_the_order_of_the_records_does_not_matter(run, chance):
-    found = run.findings
+    found = run.run_results
     shuffled = list(found.records.items())
     chance.shuffle(shuffled)
     assert diagnose(replace(found, records=dict(shuffled))) == diagnose(found)
@@ -165,7 +165,7 @@ def test_the_order_of_the_records_does_not_matter(run, chance):
 
 @given(runs())
 def test_a_blocked_item_is_explained_only_by_its_blocker(run):
-    found = run.findings
+    found = run.run_results
     for cause in diagnose(found):
         for item in (found.records[i] for i in cause.explains):
             if item.outcome is Outcome.BLOCKED:
@@ -174,7 +174,7 @@ def test_a_blocked_item_is_explained_only_by_its_blocker(run):
 
 @given(runs())
 def test_an_open_cause_says_what_would_decide(run):
-    found = run.findings
+    found = run.run_results
     for cause in diagnose(found):
         if cause.confidence == "open" and cause.cause != "undiagnosed":
             assert cause.would_decide
@@ -190,15 +190,15 @@ any_names = st.one_of(st.text(max_size=12), st.sampled_from(["mlx5_0", "gpu1>gpu
     st.tuples(node, node),
     any_names,
 )
-def test_records_of_a_bundle_may_hold_any_text(rung, subject, pairing, nodes, said):
+def test_records_of_a_bundle_may_hold_any_text(rung, subject, pairing, nodes, printed):
     """Only the nodes of a bundle's records are checked against its cluster."""
-    failed = transport(("n1", "n2"), said)
+    failed = transport(("n1", "n2"), printed)
     failed = replace(failed, rung=rung, subject=subject, pairing=pairing, nodes=nodes)
-    slow = measured(replace(path("n1", "n2", "mlx5_0", 1), judgements=()), 1.0, metric=said)
+    slow = measured(replace(path("n1", "n2", "mlx5_0", 1), judgements=()), 1.0, metric=printed)
     slow = replace(slow, id="slow", rung=rung, subject=subject, pairing=pairing, nodes=nodes)
-    pointing = counters(("n1", "n2"), "link_errors", (said, pairing), said)
-    error = broken(replace(slow, id="error"), said, f"{said}: {pairing}", said)
-    found = findings([failed, slow, pointing, error], nodes=NODES)
+    pointing = counters(("n1", "n2"), "link_errors", (printed, pairing), printed)
+    error = broken(replace(slow, id="error"), printed, f"{printed}: {pairing}", printed)
+    found = run_results([failed, slow, pointing, error], nodes=NODES)
     assert accounted(diagnose(found)) >= troubled(found)
 
 
@@ -209,5 +209,5 @@ def test_a_run_of_hundreds_of_items_is_diagnosed_correctly():
         path(a, b, nic, 200.0 if "n7" in (a, b) else 392.0)
         for a in many for b in chance.sample(many, 4) if a != b for nic in NICS
     ]  # fmt: skip
-    causes = diagnose(findings(items, nodes=many))
+    causes = diagnose(run_results(items, nodes=many))
     assert [(cause.cause, cause.where.node) for cause in causes] == [("slow-node", "n7")]

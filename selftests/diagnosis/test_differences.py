@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from testing.diagnose_scenes import accounted, causes, fact, findings, healthy, named, names, record
+from testing.diagnose_scenes import accounted, causes, fact, run_results, healthy, named, names, record
 
 from railgauge.config.thresholds.site import with_versions
 from railgauge.core.errors import NodeUnreachable
@@ -100,9 +100,9 @@ def test_a_gpu_that_differs_from_those_beside_it_is_named(values, due):
 
 def test_a_declared_version_blames_the_nodes_without_it():
     """Three of four nodes have old firmware; the declaration makes these three the cause."""
-    site = with_versions(findings([]).platform, {"nic_firmware": {"*": NEW}}, "bench.yaml")
+    site = with_versions(run_results([]).platform, {"nic_firmware": {"*": NEW}}, "bench.yaml")
     old = [fact(node, "nic_firmware", "mlx5_3", OLD) for node in names(3)]
-    run = replace(findings([*old, found_as(NEW, "n4", "nic_firmware", "mlx5_3")]), platform=site)
+    run = replace(run_results([*old, found_as(NEW, "n4", "nic_firmware", "mlx5_3")]), platform=site)
     assert named(diagnose(run)) == [("version-mismatch", "n[1-3], mlx5_3")]
 
 

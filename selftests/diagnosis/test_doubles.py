@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from testing.diagnose_scenes import causes, cluster, fact, findings, healthy, named, names, unknown
+from testing.diagnose_scenes import causes, cluster, fact, run_results, healthy, named, names, unknown
 
 from railgauge.diagnosis import notes
 
@@ -115,7 +115,7 @@ def clock_notes(*offsets):
     known = [
         replace(healthy(f"n{i}"), clock_offset_s=offset) for i, offset in enumerate(offsets, 1)
     ]
-    found = findings([], *known, nodes=names(len(offsets)))
+    found = run_results([], *known, nodes=names(len(offsets)))
     return [line for line in notes(replace(found, cluster=cluster(found.found))) if "clock" in line]
 
 

@@ -33,7 +33,7 @@ from testing.diagnose_scenes import (
 from railgauge.core.errors import NodeUnreachable
 from railgauge.core.model import Outcome
 from railgauge.diagnosis.catalogue import CATALOGUE
-from railgauge.diagnosis.model import CauseClaim, Where
+from railgauge.diagnosis.model import Finding, Where
 from railgauge.diagnosis.reach import explains
 
 HERE, OTHER, NIC, GPU = "n1", "n2", "mlx5_3", "gpu3"
@@ -131,24 +131,24 @@ AT = {
 @pytest.mark.parametrize("cause", CAN)
 def test_a_cause_explains_its_possible_effects_and_nothing_else(cause):
     shown = on_path("mlx5_7") if cause in ("slow-node", "slow-nic") else fact(HERE, "made_up")
-    claim = CauseClaim(cause, Where(HERE, AT.get(cause, "")), "says", (shown,))
-    found = {kind for kind, item in ITEMS.items() if explains(claim, item, platform())}
+    finding = Finding(cause, Where(HERE, AT.get(cause, "")), "says", (shown,))
+    found = {kind for kind, item in ITEMS.items() if explains(finding, item, platform())}
     assert found == CAN[cause]
 
 
 @pytest.mark.parametrize("cause", CATALOGUE)
 def test_no_cause_explains_items_that_always_have_their_own_cause(cause):
     """Errors of the suite, unparsable output and host settings have causes of their own."""
-    claim = CauseClaim(cause, Where(HERE), "says", (fact(HERE, "made_up"),))
+    finding = Finding(cause, Where(HERE), "says", (fact(HERE, "made_up"),))
     for kind in ("suite", "garbage nic", "garbage pair", "no metric", "port taken", "host fact",
                  "version fact", "partner lost", "no tool at the partner"):  # fmt: skip
-        assert not explains(claim, ITEMS[kind], platform()), kind
+        assert not explains(finding, ITEMS[kind], platform()), kind
 
 
 @pytest.mark.parametrize("cause", CATALOGUE)
 def test_no_cause_explains_anything_on_another_node(cause):
-    claim = CauseClaim(cause, Where("n8"), "says", (fact("n8", "made_up"),))
-    assert not [kind for kind, item in ITEMS.items() if explains(claim, item, platform())]
+    finding = Finding(cause, Where("n8"), "says", (fact("n8", "made_up"),))
+    assert not [kind for kind, item in ITEMS.items() if explains(finding, item, platform())]
 
 
 # --- pairs of faults of which one hid the other ---
@@ -222,15 +222,15 @@ def test_a_lost_node_does_not_hide_a_tool_that_its_partner_lacks():
     ("no-heading", "tool-failing"), ("made-up", "tool-failing"),
 ])  # fmt: skip
 def test_a_fault_that_a_tool_reports_is_the_cause(problem, cause):
-    said = f"the tool said something ({problem})"
-    found = causes(broken(record(3, "node_all_reduce", "n3"), "tool-failed", "n3: mpirun", said))
+    printed = f"the tool said something ({problem})"
+    found = causes(broken(record(3, "node_all_reduce", "n3"), "tool-failed", "n3: mpirun", printed))
     assert [(one.cause, one.where.node) for one in found] == [(cause, "n3")]
-    assert said in found[0].says
+    assert printed in found[0].says
 
 
 def test_a_fault_that_a_tool_reports_for_two_nodes_is_undecided():
-    said = "Requested nodes are busy (node-unavailable)"
-    found = causes(broken(collective(("n1", "n2"), 1), "tool-failed", "n1: srun", said))
+    printed = "Requested nodes are busy (node-unavailable)"
+    found = causes(broken(collective(("n1", "n2"), 1), "tool-failed", "n1: srun", printed))
     assert [(one.cause, one.where.node, one.confidence) for one in found] == [
         ("node-unreachable", "n1|n2", "open")
     ]

@@ -5,8 +5,8 @@ from testing.diagnose_scenes import broken, causes, collective, named, path, rec
 
 
 def failed(*nodes, kind="launch-failed", where="n2: mpirun"):
-    said = "No ED25519 host key is known for 10.0.0.2 (host-key)"
-    return broken(record(4, "pair_all_reduce", *nodes), kind, where, said)
+    printed = "No ED25519 host key is known for 10.0.0.2 (host-key)"
+    return broken(record(4, "pair_all_reduce", *nodes), kind, where, printed)
 
 
 @pytest.mark.parametrize("kind", ["launch-failed", "rank-died"])

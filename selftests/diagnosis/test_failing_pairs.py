@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from testing.asked_again import FINE, answered
-from testing.diagnose_scenes import broken, findings, named, names, path
+from testing.diagnose_scenes import broken, run_results, named, names, path
 
 from railgauge.core.errors import Unparsable
 from railgauge.diagnosis import diagnose, diagnosed
@@ -17,7 +17,7 @@ def runs(fails, fine, nodes=4):
     """Writes that print garbage between some pairs."""
     errors = [broken(path(*pair, "mlx5_0", FINE), Unparsable.kind, "") for pair in fails]
     others = [path(*pair, "mlx5_0", FINE) for pair in fine]
-    return findings([*errors, *others], nodes=names(nodes))
+    return run_results([*errors, *others], nodes=names(nodes))
 
 
 def failing():

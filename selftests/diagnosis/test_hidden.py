@@ -10,7 +10,7 @@ from testing.diagnose_scenes import (
     collective,
     counters,
     fact,
-    findings,
+    run_results,
     measured,
     names,
     path,
@@ -52,7 +52,7 @@ def test_a_direction_whose_only_partner_was_behind_a_gate_is_unknown():
     ways = [("n1", "n2"), ("n4", "n1"), ("n3", "n4"), ("n2", "n3")]
     items = [replace(path(*pair, "mlx5_0", FINE), ways=("size",)) for pair in ways]
     gated = [blocked(item, down) if "n2" in item.nodes else item for item in items]
-    found = findings([down, *gated], nodes=names(4))
+    found = run_results([down, *gated], nodes=names(4))
     lines = dict(hidden(found, diagnosed(found)))
     assert set(lines) == {"n1", "n3"}, "nothing at all was measured of n2: another line says so"
     assert lines["n1"][0] == ("host memory paths, sending over 1 NIC",)
@@ -68,7 +68,7 @@ def test_a_direction_that_was_measured_in_sums_alone_is_unknown():
     sums = paths([("n1", "n3")], NICS[:1], {}, "host_write_bandwidth_bidirectional")
     items = [replace(item, ways=("size",)) for item in (*writes, *sums)]
     gated = [blocked(item, down) if "n2" in item.nodes else item for item in items]
-    found = findings([down, *gated], nodes=names(4))
+    found = run_results([down, *gated], nodes=names(4))
     lines = dict(hidden(found, diagnosed(found)))
     assert lines["n1"][0] == ("host memory paths, sending over 1 NIC",)
     assert "measured only together with the other direction" in lines["n1"][1]
@@ -78,7 +78,7 @@ def test_the_pairings_of_gpus_are_told_as_the_nics_are():
     down = fact("n2", "port_state", "mlx5_7")
     items = [path(*pair, "gpu0-mlx5_0", FINE) for pair in (("n1", "n2"), ("n4", "n1"))]
     items = [replace(blocked(i, down) if "n2" in i.nodes else i, ways=("size",)) for i in items]
-    found = findings([down, *items], nodes=names(4))
+    found = run_results([down, *items], nodes=names(4))
     lines = dict(hidden(found, diagnosed(found)))
     assert lines["n1"][0] == ("GPU memory RDMA, sending over 1 pairing",)
 
@@ -94,7 +94,7 @@ def test_the_collectives_of_a_node_with_an_idle_nic_say_nothing_of_the_paths_to_
     """n2 carries nothing over mlx5_0, and n4 was measured with n2 alone."""
     idle = counters(("n1", "n2"), "traffic_spread", ("n2", "mlx5_0"), "mlx5_0 of n2 carried 0")
     reached = {("n1", "n2"): 200.0, ("n2", "n4"): 200.0, ("n1", "n3"): 370.0}
-    found = findings([idle, *(collective(*one) for one in reached.items())], nodes=names(4))
+    found = run_results([idle, *(collective(*one) for one in reached.items())], nodes=names(4))
     why = "measured only with nic-idle (n2, mlx5_0)"
     assert dict(hidden(found, diagnosed(found))) == dict.fromkeys(
         ("n2", "n4"), (("speed of collectives with other nodes",), why)
@@ -146,7 +146,7 @@ def test_a_cause_of_a_node_may_cost_each_message_size_something_else():
         for pair in RING
         for size, value in values.items()
     ]
-    found = findings([fact("n2", "peer_memory", measured="none"), *items], nodes=names(4))
+    found = run_results([fact("n2", "peer_memory", measured="none"), *items], nodes=names(4))
     diagnosis = diagnosed(found)
     assert [one.cause for one in diagnosis.causes] == ["gpudirect-rdma-disabled"]
     assert dict(hidden(found, diagnosis)) == {

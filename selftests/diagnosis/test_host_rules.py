@@ -9,7 +9,7 @@ from testing.diagnose_scenes import (
     causes,
     collective,
     fact,
-    findings,
+    run_results,
     healthy,
     named,
     names,
@@ -182,7 +182,7 @@ def test_another_kernel_is_not_a_firmware_mismatch():
 def test_a_wrong_declared_version_needs_no_comparison():
     """The versions of other nodes have no effect, and all wrong nodes are one cause."""
     declared = with_versions(platform(), {"gpu_driver": {"*": "550.90.07"}}, "bench.yaml")
-    found = findings([fact("n1", "gpu_driver"), fact("n2", "gpu_driver")])
+    found = run_results([fact("n1", "gpu_driver"), fact("n2", "gpu_driver")])
     assert named(diagnose(found)) == [("nodes-differ", "n[1-2], gpu_driver")]
     assert named(diagnose(replace(found, platform=declared))) == [
         ("version-mismatch", "n[1-2], gpu_driver")

@@ -10,7 +10,7 @@ from testing.diagnose_scenes import (
     collective,
     collectives,
     fact,
-    findings,
+    run_results,
     healthy,
     links,
     names,
@@ -140,7 +140,7 @@ def far(node, nic="eth3", cpus="104-155"):
 
 
 def noted(*changed, records=(), nodes=("n1", "n2")):
-    return notes(findings(records, *changed, on="h100-tcpx", nodes=nodes))
+    return notes(run_results(records, *changed, on="h100-tcpx", nodes=nodes))
 
 
 def test_interrupts_on_the_far_numa_node_are_noted_not_blamed():
@@ -178,7 +178,7 @@ def test_a_nic_with_an_unknown_numa_node_is_not_noted():
 
 
 def verdict_with(*changed, records):
-    found = findings(records, *changed, on="h100-tcpx", nodes=("n1", "n2"))
+    found = run_results(records, *changed, on="h100-tcpx", nodes=("n1", "n2"))
     return decide(planned(found), found)
 
 
@@ -200,12 +200,12 @@ def test_a_far_interrupt_is_not_blamed_beside_a_slow_nic():
     pairs = list(pairs_of(names(4), 2))
     slow = {("n1", "eth1"): 100.0}
     records = paths(pairs, ("eth1", "eth3"), slow, "host_tcp_bandwidth")
-    found = diagnose(findings(records, far("n1"), on="h100-tcpx", nodes=names(4)))
+    found = diagnose(run_results(records, far("n1"), on="h100-tcpx", nodes=names(4)))
     assert [(c.cause, str(c.where)) for c in found] == [("slow-nic", "n1, eth1")]
 
 
 def test_only_nodes_of_the_cluster_are_noted():
-    found = findings([], far("n1"), far("elsewhere"), on="h100-tcpx", nodes=("n1",))
+    found = run_results([], far("n1"), far("elsewhere"), on="h100-tcpx", nodes=("n1",))
     (line,) = notes(replace(found, cluster=cluster(["n1"])))
     assert "elsewhere" not in line
 
@@ -217,7 +217,7 @@ def test_values_that_a_tool_does_not_show_are_noted_once():
         for one in records
     ]
     more = [replace(one, id=f"{one.id} again", subject="another") for one in hidden]
-    assert notes(findings(records)) == ()
-    assert notes(findings([*hidden, *more])) == (
+    assert notes(run_results(records)) == ()
+    assert notes(run_results([*hidden, *more])) == (
         "the output of host_write_bandwidth, another does not show: MTU",
     )

@@ -27,15 +27,15 @@ for cause in answered(found, lambda case: 300.0 if "n2" in case.nodes else FINE)
 
 
 def test_every_process_finds_the_same_in_the_same_order():
-    said = {
+    printed = {
         subprocess.run(
             [sys.executable, "-c", _SCENE], check=True, capture_output=True, text=True,
             env={**os.environ, "PYTHONPATH": str(ROOT / "selftests"), "PYTHONHASHSEED": seed},
         ).stdout
         for seed in ("1", "2", "3")
     }  # fmt: skip
-    assert len(said) == 1
-    assert all(said)
+    assert len(printed) == 1
+    assert all(printed)
 
 
 def test_suspects_are_nodes_of_their_measurement():

@@ -11,7 +11,7 @@ from railgauge.core.model import Judgement, Outcome
 from railgauge.core.question import RATIO, READ, Question
 from railgauge.diagnosis import RunResults, diagnosed
 from railgauge.diagnosis.facts.scaling import searched
-from railgauge.diagnosis.model import CauseClaim, Context, Where
+from railgauge.diagnosis.model import Finding, Context, Where
 from railgauge.diagnosis.reach import explains
 from railgauge.judging.confirmation import Confirmed
 from railgauge.judging.record import ItemRecord
@@ -181,8 +181,8 @@ def test_a_leaf_explains_the_tree_too_and_is_searched_with_the_ring():
 
 
 def known(node, confidence):
-    """A claim of a rule, that a node was slow; open if it may be a part of it."""
-    return CauseClaim("slow-node", Where(node), "", (_slow_pair(node),), confidence)
+    """A finding of a rule, that a node was slow; open if it may be a part of it."""
+    return Finding("slow-node", Where(node), "", (_slow_pair(node),), confidence)
 
 
 def _slow_pair(node):
@@ -206,16 +206,16 @@ def _slow_pair(node):
 def test_a_slow_node_hides_nothing(node, more, expected, confidence):
     is_slow = Fabric(LEAVES, nodes=frozenset([node]), **more).is_slow
     results, found, runs = ladder(is_slow), None, 0
-    claim = known(node, confidence)
+    finding = known(node, confidence)
     while found is None or found.asked:
         wrong = tuple(r for r in results.records.values() if r.outcome is Outcome.FAILED)
-        explained = [r for r in wrong if explains(claim, r, H200)]
-        found = searched(Context(results, wrong).without(explained, (claim,)))
+        explained = [r for r in wrong if explains(finding, r, H200)]
+        found = searched(Context(results, wrong).without(explained, (finding,)))
         asked = [(one, one.question.case.nodes) for one in found.asked]
         assert all(node not in nodes for _, nodes in asked)
         again = [Confirmed(one, (judged(slow=is_slow(nodes)),)) for one, nodes in asked]
         results, runs = replace(results, confirmed=(*results.confirmed, *again)), runs + len(asked)
-    assert [(one.cause, one.where.node) for one in found.claims] == expected
+    assert [(one.cause, one.where.node) for one in found.findings] == expected
     assert runs > 1 if expected else runs == 1
 
 

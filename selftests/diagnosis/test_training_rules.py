@@ -15,12 +15,12 @@ def training(metric: str, *nodes: str, part: str = "", misses: bool = True) -> I
     """An item of a training that misses its limit, or keeps it."""
     subject = "node_training" if len(nodes) == 1 else "pair_training"
     outcome = Outcome.FAILED if misses else Outcome.PASSED
-    told = Judgement(
+    reported = Judgement(
         metric, outcome, "1", ">= 2", "derived: x", reason="1 is below 2" if misses else "",
         worst=1.0, margin=-0.5 if misses else 0.1,
     )  # fmt: skip
-    item = record(5, subject, *nodes, part=part, outcome=outcome, reason=told.reason)
-    return replace(item, id=f"{item.id}-{metric}", judgements=(told,))
+    item = record(5, subject, *nodes, part=part, outcome=outcome, reason=reported.reason)
+    return replace(item, id=f"{item.id}-{metric}", judgements=(reported,))
 
 
 def test_a_late_rank_is_named_and_explains_the_speed_of_the_whole() -> None:

@@ -11,7 +11,7 @@ from testing.diagnose_scenes import (
     collective,
     corrupt,
     fact,
-    findings,
+    run_results,
     links,
     named,
     names,
@@ -58,7 +58,7 @@ def test_an_unreachable_node_is_one_cause(error, cause):
 @pytest.mark.parametrize(("transport", "says"), [("ssh", "sshd"), ("slurm", "scontrol show node")])
 def test_the_remedy_speaks_of_how_the_node_is_reached(transport, says):
     lost = NodeUnreachable("its Slurm state is down", where="n2")
-    found = findings([broken(record(0, "memlock", "n2"), lost.kind, "n2")], lost)
+    found = run_results([broken(record(0, "memlock", "n2"), lost.kind, "n2")], lost)
     (cause,) = diagnose(replace(found, cluster=replace(found.cluster, transport=transport)))
     assert says in cause.remedy
     assert ("sshd" in cause.remedy) is (transport == "ssh")
@@ -193,12 +193,12 @@ def test_a_tool_that_fails_in_one_pair_only_is_undecided():
 
 def test_an_error_of_the_suite_is_not_blamed_on_a_tool():
     """The message must not read as if the cluster had a file name that is too long."""
-    said = of_the_suite(OSError(36, "File name too long"))
-    assert said.startswith("an error inside railgauge, not of the cluster: OSError: ")
-    strange = broken(record(3, "node_all_reduce", "n1"), "bug", "", said)
+    printed = of_the_suite(OSError(36, "File name too long"))
+    assert printed.startswith("an error inside railgauge, not of the cluster: OSError: ")
+    strange = broken(record(3, "node_all_reduce", "n1"), "bug", "", printed)
     found = causes(strange, unknown("n2", "memlock"))
     assert named(found) == [("suite-error", "n1"), ("undiagnosed", "n2")]
-    assert said in found[0].says
+    assert printed in found[0].says
     assert "the hardware was not judged" in CATALOGUE["suite-error"].means
 
 

@@ -12,7 +12,7 @@ from testing.diagnose_scenes import (
     collective,
     counters,
     fact,
-    findings,
+    run_results,
     names,
     pairs_of,
     path,
@@ -35,7 +35,7 @@ NICS = tuple(nic.name for nic in platform().fabric_nics)
 
 def lines(*records, nodes=()):
     flat = [r for one in records for r in (one if isinstance(one, list) else [one])]
-    found = findings(flat, nodes=nodes)
+    found = run_results(flat, nodes=nodes)
     return [str(one) for one in unknown(found, diagnosed(found))]
 
 
@@ -57,7 +57,7 @@ def link(node, one, other):
 def test_training_and_storage_behind_a_gate_are_named_as_such():
     down = fact("n2", "nic_present", "mlx5_0", "absent")
     hidden = [blocked(record(5, name, "n2"), down) for name in (NODE_STORAGE, "node_training")]
-    found = findings([down, *hidden])
+    found = run_results([down, *hidden])
     pool = StorageMount("/pool", "a contract", least={"write_mb_per_s": 1.0})
     found = replace(found, platform=with_storage(found.platform, {"pool": pool}))
     assert [str(one) for one in unknown(found, diagnosed(found))] == [
@@ -97,7 +97,7 @@ def test_results_checked_despite_the_gate_are_not_unknown():
 def test_a_blocker_without_a_cause_is_named_by_its_item():
     by = fact("n1", "some_setting")
     item = blocked(collective(["n1"], 400.0), by)
-    found = findings([by, item])
+    found = run_results([by, item])
     (line,) = unknown(found, replace(diagnosed(found), causes=()))
     assert line.why == "blocked by test_some_setting[n1]"
 
@@ -148,7 +148,7 @@ def test_the_speed_behind_errors_of_a_link_is_unknown():
         ("n1", "n2"), "link_errors", ("n2", "mlx5_0"),
         "mlx5_0 symbol_error of n2 grew by 7", "mlx5_0",
     )  # fmt: skip
-    assert [(c.cause, str(c.where)) for c in diagnose(findings([*items, errors]))] == [
+    assert [(c.cause, str(c.where)) for c in diagnose(run_results([*items, errors]))] == [
         ("link-error-rate", "n2, mlx5_0")
     ]
     found = lines(items, errors)
@@ -184,7 +184,7 @@ def test_the_cost_is_linear():
         nodes = names(count)
         by = fact(nodes[0], "port_state", "mlx5_0")
         held = [blocked(one, by) for one in paths(pairs_of(nodes, 2), NICS, {})]
-        found = findings([by, *held])
+        found = run_results([by, *held])
         started = time.process_time()
         unknown(found, replace(diagnosed(found), causes=()))
         return time.process_time() - started
@@ -198,7 +198,7 @@ def test_the_cost_is_linear():
 
 
 def of_plan(name, on="metax-c500", count=4):
-    found = findings([], nodes=names(count), on=on)
+    found = run_results([], nodes=names(count), on=on)
     declared = platform(on)
     return [str(one) for one in unplanned(declared, level(declared, found.cluster, name))]
 
@@ -211,9 +211,9 @@ def test_pairings_outside_the_plan_are_listed():
 
 
 def test_a_level_with_all_pairings_leaves_no_gpu_out():
-    said = " ".join(of_plan("signoff", count=3))
-    assert "alone" not in said
-    assert "pairings" not in said
+    printed = " ".join(of_plan("signoff", count=3))
+    assert "alone" not in printed
+    assert "pairings" not in printed
 
 
 def test_links_that_the_level_measures_are_not_listed():
@@ -232,6 +232,6 @@ def test_without_gpus_no_gpu_is_listed(name):
 
 def test_a_line_converts_to_plain_data():
     item = broken(collective(["n1"], 400.0), "node-unreachable", "n1")
-    found = findings([item])
+    found = run_results([item])
     (one,) = unknown(found, diagnosed(found))
     assert set(json.loads(json.dumps(one.to_json()))) == {"nodes", "what", "why"}

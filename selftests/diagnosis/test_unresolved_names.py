@@ -2,14 +2,14 @@
 
 from testing.diagnose_scenes import broken, causes, named, path, record
 
-SAID = "Name or service not known for {}:18515 (name-not-resolved)"
+MESSAGE = "Name or service not known for {}:18515 (name-not-resolved)"
 
 
 def unknown(asker, other, says=""):
     """An RDMA test of ``asker``, which is the client."""
-    said = says or SAID.format(other)
+    printed = says or MESSAGE.format(other)
     failed = path(asker, other, "mlx5_0", 1)
-    return broken(failed, "name-not-resolved", f"ib_write_bw on {asker}", said)
+    return broken(failed, "name-not-resolved", f"ib_write_bw on {asker}", printed)
 
 
 def fine(client, server):
@@ -39,14 +39,14 @@ def test_names_that_nobody_resolves_are_one_cause():
 
 def test_a_tool_that_does_not_say_the_name_asked_for_the_other_node():
     """iperf3 names no host."""
-    said = "unable to connect to server: Name or service not known (name-not-resolved)"
-    found = causes(unknown("n1", "n2", said), fine("n2", "n1"))
+    printed = "unable to connect to server: Name or service not known (name-not-resolved)"
+    found = causes(unknown("n1", "n2", printed), fine("n2", "n1"))
     assert named(found) == [("name-not-resolved", "n2")]
 
 
 def test_a_launcher_names_the_node():
-    said = "ssh: Could not resolve hostname n3: Name or service not known (name-not-resolved)"
+    printed = "ssh: Could not resolve hostname n3: Name or service not known (name-not-resolved)"
     launch = record(4, "group_all_reduce", "n1", "n2", "n3")
     for where in ("n3: mpirun", "n1: mpirun"):
-        found = causes(broken(launch, "name-not-resolved", where, said))
+        found = causes(broken(launch, "name-not-resolved", where, printed))
         assert named(found) == [("name-not-resolved", "n3")]

@@ -13,7 +13,7 @@ from testing.diagnose_scenes import (
     collectives,
     counters,
     fact,
-    findings,
+    run_results,
     links,
     named,
     names,
@@ -37,7 +37,7 @@ NICS = ("mlx5_0", "mlx5_1")
 
 def diagnose(*records, **known):
     flat = [one for some in records for one in (some if isinstance(some, list) else [some])]
-    return diagnosed(findings(flat, nodes=NODES, **known))
+    return diagnosed(run_results(flat, nodes=NODES, **known))
 
 
 def causes(*records, **known):
@@ -148,10 +148,10 @@ def test_a_node_that_sends_slowly_over_all_nics_is_one_direction():
 
 def test_a_decided_cause_has_its_probability_and_what_shows_it():
     (found,) = causes(both_directions(PAIRS, NICS, {"n2": 330.0}))
-    said = found.to_json()
+    printed = found.to_json()
     assert found.confidence == LIKELY
-    assert 0.97 <= said["probability"] <= 1
-    assert said["rivals"] == []
+    assert 0.97 <= printed["probability"] <= 1
+    assert printed["rivals"] == []
     first, second, _ = found.says.split("; ")
     assert first == "host_read_bandwidth bw_average 330 Gb/s, limit >= 372.4 Gb/s"
     assert second == "n2 is 15.8% behind its peers in 12 of 12 measurements"
@@ -160,12 +160,12 @@ def test_a_decided_cause_has_its_probability_and_what_shows_it():
 def test_an_undecided_cause_lists_its_rivals_and_the_measurement_that_decides():
     """Two nodes that only met each other, in both directions."""
     (found,) = causes(both_directions([("n1", "n2"), ("n3", "n4")], NICS, {"n1": 330.0}))
-    said = found.to_json()
+    printed = found.to_json()
     assert (found.cause, found.confidence) == ("slow-node", OPEN)
     assert set(found.where.node.split("|")) == {"n1", "n2"}
-    suspects = {(one["where"]["node"], one["where"]["peer"]) for one in said["rivals"]}
+    suspects = {(one["where"]["node"], one["where"]["peer"]) for one in printed["rivals"]}
     assert {("n1", "n2")} < suspects
-    assert said["probability"] + sum(one["probability"] for one in said["rivals"]) <= 1.001
+    assert printed["probability"] + sum(one["probability"] for one in printed["rivals"]) <= 1.001
     assert found.would_decide.startswith("measure host_")
 
 
@@ -263,7 +263,7 @@ def test_a_node_that_gave_figures_takes_part_although_it_differs():
 def test_a_node_that_does_not_answer_takes_part_in_nothing():
     lost = NodeUnreachable("no route", where="n2")
     error = broken(record(0, "memlock", "n2"), lost.kind, "n2")
-    found = diagnosed(findings(
+    found = diagnosed(run_results(
         [error, *paths([("n1", "n3"), ("n4", "n3")], NICS, {"n1": 330.0})], lost, nodes=NODES
     ))  # fmt: skip
     assert not asked_with(found, "n2")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from testing.asked_again import answered
-from testing.diagnose_scenes import findings, path
+from testing.diagnose_scenes import run_results, path
 from testing.places import ROOT
 
 from railgauge.diagnosis import diagnosed
@@ -29,7 +29,7 @@ def rate(nodes, nic):
 
 def run():
     items = [path(*pair, nic, rate(pair, nic)) for pair in RING for nic in ("mlx5_0", "mlx5_1")]
-    return findings(items, nodes=("mx01", "mx02", "mx03"))
+    return run_results(items, nodes=("mx01", "mx02", "mx03"))
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +57,9 @@ def test_each_row_of_the_table_is_what_the_model_computes(found, row):
 
 def test_the_report_reads_as_the_page_says(found):
     (cause,) = found.causes
-    said = re.sub(r"\s+", " ", PAGE)
-    assert f"{cause.cause} {cause.where} ({cause.confidence}): {cause.says}" in said
-    assert f"decide: {cause.would_decide}" in said
+    printed = re.sub(r"\s+", " ", PAGE)
+    assert f"{cause.cause} {cause.where} ({cause.confidence}): {cause.says}" in printed
+    assert f"decide: {cause.would_decide}" in printed
 
 
 def test_what_the_run_adds_decides_as_the_page_says():

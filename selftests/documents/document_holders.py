@@ -48,8 +48,8 @@ class Bounded:
 
 def resolved(reference: str, on: str, document: str) -> str:
     """The text of what the reference refers to on platform ``on``. Raises ``Unheld``."""
-    said, _, wanted = reference.partition(" = ")
-    kind, *words = said.split()
+    message, _, wanted = reference.partition(" = ")
+    kind, *words = message.split()
     if kind not in _KINDS:
         raise Unheld(f"{reference}: unknown kind; there are {', '.join(_KINDS)}")
     try:
@@ -58,7 +58,7 @@ def resolved(reference: str, on: str, document: str) -> str:
         raise Unheld(f"{reference}: {type(error).__name__} {error}") from error
     if wanted and not _equal(found, wanted):
         raise Unheld(f"{reference}: is {_text(found)}")
-    return f"{said}: {_text(found)}" if found != "" else said
+    return f"{message}: {_text(found)}" if found != "" else message
 
 
 @cache
@@ -100,8 +100,8 @@ def _expected(on: Platform, _document: str, name: str) -> object:
     _require(_subjects()["expects"], name, "test with the expectation")
     _require(expectations.EXPECTATIONS, name, "fact of the expectation")
     expectation = on.expected[name]
-    said = expectation.measured_with or expectation.value
-    return said if expectation.rule in _PLAIN or expectation.measured_with else expectation.rule
+    message = expectation.measured_with or expectation.value
+    return message if expectation.rule in _PLAIN or expectation.measured_with else expectation.rule
 
 
 _PLAIN = ("equals", "contains", "at_least", "at_most", "one_of")
@@ -154,8 +154,8 @@ def _bound(limit: Limit, size_bytes: int | None) -> Bounded:
     at = f"at {'most' if is_ceiling else 'least'}"
     if isinstance(bound, Curve) and size_bytes is None:
         ends = (bound.points[0], bound.points[-1])
-        said = [f"{value:g} {unit} at {format_size(size)}" for size, value in ends]
-        return Bounded(None, f"{at} {' to '.join(said)}")
+        message = [f"{value:g} {unit} at {format_size(size)}" for size, value in ends]
+        return Bounded(None, f"{at} {' to '.join(message)}")
     found = bound_at(bound, size_bytes)
     if found is None:
         raise Unheld(f"{limit.pointer} bounds nothing there")

@@ -60,12 +60,12 @@ def expected(on: Platform, healthy: Surveyed, name: str) -> None:
     if not asked:
         raise Unheld(f"expected {name} is about no part of {on.name}")
     for at in asked:
-        if (said := _judged(at, expectation, on, healthy.found)) is not Outcome.PASSED:
-            raise Unheld(f"expected {name}: {at.paths[0]} of a healthy node: {said}")
+        if (message := _judged(at, expectation, on, healthy.found)) is not Outcome.PASSED:
+            raise Unheld(f"expected {name}: {at.paths[0]} of a healthy node: {message}")
         other = {**healthy.found, NODES[0]: _broken(healthy.found[NODES[0]], at, expectation)}
-        said = _judged(at, expectation, on, other)
-        if said is not Outcome.FAILED and not isinstance(said, VersionUndeclared):
-            raise Unheld(f"expected {name}: another {at.paths[0]}: {said}")
+        message = _judged(at, expectation, on, other)
+        if message is not Outcome.FAILED and not isinstance(message, VersionUndeclared):
+            raise Unheld(f"expected {name}: another {at.paths[0]}: {message}")
 
 
 def _judged(
@@ -127,7 +127,7 @@ def others(on: Platform, path: str) -> Iterator[Platform]:
 
 
 def _failing(on: Platform, found: Found) -> set[str]:
-    return {path for path, said in _all(on, found) if said is not Outcome.PASSED}
+    return {path for path, message in _all(on, found) if message is not Outcome.PASSED}
 
 
 def _all(on: Platform, found: Found) -> Iterator[tuple[str, Outcome | NoEvidence]]:

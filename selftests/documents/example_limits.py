@@ -82,9 +82,9 @@ def _hold(asked: _Asked, line: Line) -> None:
 def _refuse(
     asked: _Asked, line: Line, values: list[float], size: int | None, unless: tuple[Outcome, ...]
 ) -> None:
-    said = asked.judged(values, size)
-    if said.outcome not in unless:
-        raise Unheld(f"{line}: {values} {asked.limit.unit}: {said.outcome} {said.reason}")
+    printed = asked.judged(values, size)
+    if printed.outcome not in unless:
+        raise Unheld(f"{line}: {values} {asked.limit.unit}: {printed.outcome} {printed.reason}")
 
 
 @dataclass(frozen=True)
@@ -167,8 +167,8 @@ class _Asked:
 
     def bound(self, size: int | None) -> float:
         """The bound as it is judged: of a share of the hardware what it comes to."""
-        said = self.judged([1e9 if self.is_ceiling else 1e-9], size)
-        found = said.ceiling if self.is_ceiling else said.floor
+        printed = self.judged([1e9 if self.is_ceiling else 1e-9], size)
+        found = printed.ceiling if self.is_ceiling else printed.floor
         assert found is not None
         return found
 

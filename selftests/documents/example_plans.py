@@ -188,7 +188,7 @@ def result(on: Platform, _healthy: Surveyed, name: str, *words: str) -> None:
         found, errors = judge_results(printed, own, 8, NODES[0])
         return not errors and all(str(one.outcome) == "passed" for one in found)
 
-    said = {"name": test, "printed": "as printed", "gpus": ()}
-    answers = [passes([{**said, "status": PASS}]), passes([{**said, "status": "fail"}]), passes([])]
+    message = {"name": test, "printed": "as printed", "gpus": ()}
+    answers = [passes([{**message, "status": PASS}]), passes([{**message, "status": "fail"}]), passes([])]
     if answers != [True, False, False]:
         raise Unheld(f"result {name} {test}: passed, failed and absent are judged {answers}")

@@ -41,15 +41,15 @@ def _plain(text):
 
 def unheld(says, text):
     """The figures, names and quoted words of a basis that its document does not have."""
-    said = _ASIDE.sub("", _plain(says.partition(" Derived: ")[0]))
+    message = _ASIDE.sub("", _plain(says.partition(" Derived: ")[0]))
     printed = set(re.findall(r"\d+(?:\.\d+)?", text))
-    for figure in _FIGURE.findall(said):
+    for figure in _FIGURE.findall(message):
         is_shorter = "." in figure and any(one.startswith(figure) for one in printed)
         if figure not in printed and not is_shorter:
             yield figure
-    names = (name.rstrip(".") for name in _NAME.findall(said))
+    names = (name.rstrip(".") for name in _NAME.findall(message))
     yield from (name for name in names if name.lower() not in text)
-    yield from (words for words in _QUOTED.findall(said) if words.lower() not in text)
+    yield from (words for words in _QUOTED.findall(message) if words.lower() not in text)
 
 
 def bases(value, path=""):

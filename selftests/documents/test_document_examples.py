@@ -126,6 +126,6 @@ def test_the_figures_of_a_line_are_read_with_their_units_and_sizes() -> None:
 
 def test_the_page_says_of_each_line_whether_it_is_run() -> None:
     rows = [line.split(" | ") for line in page().splitlines() if line.startswith("| ")]
-    said = [row[3] for row in rows if row[0] != "| section"]
-    assert len(said) == sum(len(one.lines) for one in documents())
-    assert set(said) == {"run", "named", "not held"}
+    printed = [row[3] for row in rows if row[0] != "| section"]
+    assert len(printed) == sum(len(one.lines) for one in documents())
+    assert set(printed) == {"run", "named", "not held"}

@@ -113,8 +113,8 @@ def test_every_variable_that_a_document_names_is_in_a_line(number: str) -> None:
     one = document(number)
     named = set(re.findall(r"\b[A-Z][A-Z0-9]+_[A-Z0-9_]+\b", text_of(number)))
     words = ((line.says, line.figure, line.bad, *line.held, line.why) for line in one.lines)
-    said = " ".join(map(" ".join, words))
-    missing = {name for name in named if not re.search(rf"\b{name}\b", said)}
+    printed = " ".join(map(" ".join, words))
+    missing = {name for name in named if not re.search(rf"\b{name}\b", printed)}
     assert missing == set(one.not_settings)
 
 

@@ -90,15 +90,15 @@ def written(key: str, value: str) -> dict[str, Any]:
     """A hostfile with this line where it belongs, and with what it cannot be without."""
     for word, stands in STANDS_FOR.items():
         value = value.replace(word, stands)
-    said = yaml.safe_load(value)
+    printed = yaml.safe_load(value)
     document: dict[str, Any] = {"cluster": "c", "platform": "h200", "nodes": NODES}
     section = KEYS[key]
     if section == "nodes":
-        document["nodes"] = [{"name": "n1", key: said}, "n2"]
+        document["nodes"] = [{"name": "n1", key: printed}, "n2"]
     elif section:
-        document[section] = {key: said}
+        document[section] = {key: printed}
     else:
-        document[key] = said
+        document[key] = printed
     if document.get("transport") == "exec" or "exec" in document:
         document |= {"transport": "exec"}
         document.setdefault("exec", ["kubectl", "exec", "{address}", "--"])
@@ -178,8 +178,8 @@ def remedies() -> Iterator[str]:
 def test_a_variable_that_a_remedy_sets_is_taken_by_the_plan(tmp_path):
     named = {found for text in remedies() for found in _VARIABLE.findall(text)}
     assert ("OMPI_ALLOW_RUN_AS_ROOT", "1") in named
-    said = {"cluster": "c", "platform": "h200", "nodes": NODES, "environment": dict(named)}
-    said["fabric"] = {"none": "no switch of ours in this test"}
+    printed = {"cluster": "c", "platform": "h200", "nodes": NODES, "environment": dict(named)}
+    printed["fabric"] = {"none": "no switch of ours in this test"}
     path = tmp_path / "site.yaml"
-    path.write_text(yaml.safe_dump(said), encoding="utf-8")
+    path.write_text(yaml.safe_dump(printed), encoding="utf-8")
     inputs.site(path, ROOT)

@@ -73,14 +73,14 @@ def test_an_accepted_deviation_changes_the_verdict_and_no_item(runs: Runs, name:
 
 def test_every_report_lists_it_with_its_expiry(runs: Runs) -> None:
     run = runs["accepted"]
-    said = "accepted until 2999-12-31, covers 1 failed item"
-    assert f"viper: cpu-governor; {said}; {WHO}: {REASON}" in run.words
+    printed = "accepted until 2999-12-31, covers 1 failed item"
+    assert f"viper: cpu-governor; {printed}; {WHO}: {REASON}" in run.words
     assert "accepted deviation: viper: cpu-governor, until 2999-12-31" in run.words
     page = run.html
     assert page.count('<div class="wide stack"><table>\n<thead><tr><th scope="col">Subject') == 2
     for words in (
         "ACCEPTED WITH DEVIATIONS",
-        said,
+        printed,
         WHO,
         REASON,
         'verdict accepted-with-deviations"',
@@ -90,7 +90,7 @@ def test_every_report_lists_it_with_its_expiry(runs: Runs) -> None:
         (one.get("name"), one.get("value"))
         for one in run.junit_suite.findall("properties/property")
     }
-    assert ("deviation", f"viper: cpu-governor; {said}; {WHO}: {REASON}") in properties
+    assert ("deviation", f"viper: cpu-governor; {printed}; {WHO}: {REASON}") in properties
     (of_item,) = run.junit[ITEM].properties["deviation"]
     assert "accepted until 2999-12-31" in of_item
     message = run.allure[ITEM]["statusDetails"]["message"]
@@ -98,7 +98,7 @@ def test_every_report_lists_it_with_its_expiry(runs: Runs) -> None:
     assert run.allure[ITEM]["status"] == "failed"
     surroundings = (run.latest / "allure-results" / "environment.properties").read_text()
     assert "Verdict = accepted with deviations" in surroundings
-    assert f"Deviations = viper: cpu-governor; {said}" in surroundings
+    assert f"Deviations = viper: cpu-governor; {printed}" in surroundings
 
 
 def test_past_its_date_it_counts_no_more(runs: Runs) -> None:

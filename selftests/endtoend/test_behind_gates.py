@@ -1,4 +1,4 @@
-"""Behind a gate: wrong results are found, what stays unknown is said, partners are replaced."""
+"""Behind a gate: wrong results are found, what stays unknown is reported, partners are replaced."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ def test_what_stays_unknown_is_in_every_report(runs: Runs) -> None:
     plan = run.verdict["unknown"][-1]
     assert plan["nodes"] == "mx[01-04]"
     assert plan["what"][0] == "14 of 16 pairings of GPU and NIC"
-    said = (run.latest / "allure-results" / "environment.properties").read_text(encoding="utf-8")
-    assert "unknown of mx03: right results" in said
+    printed = (run.latest / "allure-results" / "environment.properties").read_text(encoding="utf-8")
+    assert "unknown of mx03: right results" in printed
 
 
 def test_a_good_node_takes_the_place_of_the_gated_partner(runs: Runs) -> None:
@@ -167,5 +167,5 @@ def test_wrong_results_cannot_be_hidden_behind_a_gate(
     path.write_text(text.replace("Out of bounds values : 0 OK", "Out of bounds values : 4 FAILED"))
     Store(folder).write_manifest({})  # or it would tell of the change
     assert main(["bundle", str(folder), "-o", str(tmp_path / "x"), "--unsigned"]) == 2
-    said = capsys.readouterr().err
-    assert "is recorded as blocked, but its evidence gives failed" in said
+    printed = capsys.readouterr().err
+    assert "is recorded as blocked, but its evidence gives failed" in printed

@@ -91,9 +91,9 @@ def test_with_the_lids_of_the_pair_the_queue_pairs_show_that_it_was_printed_befo
     assert with_lids.code == 10, with_lids.output
     assert_sound(with_lids)
     assert not {name for name in with_lids.with_outcome("error") if "test_write" in name}
-    told = own_outputs(with_lids)
-    assert len(told) >= 2
-    for reason in told.values():
+    reported = own_outputs(with_lids)
+    assert len(reported) >= 2
+    for reason in reported.values():
         assert reason.count("transcripts/host_write_bandwidth_") == 2
         assert "hold the same output: QPN 0x" in reason
 

@@ -99,11 +99,11 @@ def test_the_clock_of_a_node_is_set_by_an_hour(field: Field, tmp_path: Path, jum
     FEW(project)
     words = (*field.lab.hostfile(project), *BARE_SMOKE)
     with held_run(field.tool, project, *words) as held, clock_set(field.lab, jump_s):
-        said = subprocess.run(
+        printed = subprocess.run(
             [*shlex.split(field.lab.logins[NODE]), "date", "+%s"],
             capture_output=True, text=True, check=True,
         ).stdout  # fmt: skip
-        assert abs(int(said) - time.time() - jump_s) < HOUR_S / 2, "the clock was not set"
+        assert abs(int(printed) - time.time() - jump_s) < HOUR_S / 2, "the clock was not set"
         field.tool.go()
         run = held.end()
         assert_sound(run)

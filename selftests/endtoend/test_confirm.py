@@ -68,10 +68,10 @@ def test_it_is_told_everywhere(runs: Runs) -> None:
     assert line in run.words
     assert shown(line).replace(">", "&gt;") in run.html
     messages = [found.get("statusDetails", {}).get("message", "") for found in run.allure.values()]
-    told = [
+    reported = [
         message for message in messages if "[cause: slow-node, prometheus] confirmed; " in message
     ]
-    assert len(told) == run.counts["failed"]
+    assert len(reported) == run.counts["failed"]
     assert any(name.startswith(f"{FOLDER}/transcripts/") for name in run.manifest)
 
 
@@ -154,8 +154,8 @@ def _transcripts(folder: Path, pair: str) -> Path:
 
 def judged_again(folder: Path) -> dict[str, Any]:
     contents = RunFolder(folder)
-    findings = contents.results(contents.records(), contents.platform())
-    found: dict[str, Any] = json.loads(json_text(decide(contents.plan(), findings).to_json()))
+    results = contents.results(contents.records(), contents.platform())
+    found: dict[str, Any] = json.loads(json_text(decide(contents.plan(), results).to_json()))
     return found
 
 
@@ -165,7 +165,7 @@ def test_the_verdict_follows_from_what_is_kept(copied: Path) -> None:
     verdict = judged_again(copied)
     (cause,) = verdict["causes"]
     assert cause["confirmation"]["state"] == "not reproduced"
-    assert cause["course"]["kind"] == "intermittent"
+    assert cause["timing"]["kind"] == "intermittent"
     assert verdict["verdict"] == "rejected"
     assert verdict["counts"] == json.loads((copied / "verdict.json").read_text())["counts"]
 
@@ -224,10 +224,10 @@ def test_nothing_of_it_can_be_changed(
     change(copied)
     Store(copied).write_manifest({})  # or it would tell of the change
     assert main(["bundle", str(copied), "-o", str(copied.parent / "x"), "--unsigned"]) == 2
-    said = capsys.readouterr().err
-    is_missed = change is without_transcripts and "is missing: it is in vouched.jsonl" in said
-    assert is_missed or "does not make a bundle that verifies" in said
-    assert len(said.splitlines()) == 1
+    printed = capsys.readouterr().err
+    is_missed = change is without_transcripts and "is missing: it is in vouched.jsonl" in printed
+    assert is_missed or "does not make a bundle that verifies" in printed
+    assert len(printed.splitlines()) == 1
 
 
 def test_a_run_that_is_carried_on_asks_nothing_twice(runs: Runs, tmp_path: Path) -> None:

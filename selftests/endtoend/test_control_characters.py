@@ -9,7 +9,7 @@ import pytest
 from testing.acceptance import HOMELAB, SMOKE, make_project
 from testing.standing_lab import StandingLab, standing_lab
 
-SAID = "evil\x1b]0;title\x07\x1b[2J\x1b[1;1H\x08\x7f\x9b31m\r\u202e\u2066rubbed out"
+PRINTED = "evil\x1b]0;title\x07\x1b[2J\x1b[1;1H\x08\x7f\x9b31m\r\u202e\u2066rubbed out"
 SEEN = "rubbed out"
 # The whole ladder takes longer, and shows no other way to the terminal.
 WORDS = ("tests/preflight/test_host.py", "tests/network", "-k", "governor or write_bandwidth")
@@ -25,11 +25,11 @@ def spoil(lab: StandingLab) -> None:
         tool = lab.home(node) / "bin" / "ib_write_bw"
         tool.unlink()
         tool.write_text(
-            f"#!/bin/sh\nprintf '%s\\n' '{SAID}'\nprintf '%s\\n' '{SAID}' >&2\nexit 3\n"
+            f"#!/bin/sh\nprintf '%s\\n' '{PRINTED}'\nprintf '%s\\n' '{PRINTED}' >&2\nexit 3\n"
         )
         tool.chmod(0o755)
         for path in lab.file(node, "sys/devices/system/cpu").rglob("scaling_governor"):
-            path.write_text(f"{SAID}\n")
+            path.write_text(f"{PRINTED}\n")
 
 
 @pytest.fixture(scope="module")
@@ -50,14 +50,14 @@ def spoilt(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[str, Pat
 def test_no_control_character_reaches_the_terminal(
     spoilt: dict[str, tuple[str, Path]], way: str
 ) -> None:
-    told, _ = spoilt[way]
-    assert SEEN in told  # what the nodes said is shown, so this proves something
-    plain = told.replace("\x1b[", "") if way == "lines" else told  # pytest's own colours
+    reported, _ = spoilt[way]
+    assert SEEN in reported  # what the nodes printed is shown, so this proves something
+    plain = reported.replace("\x1b[", "") if way == "lines" else reported  # pytest's own colours
     strange = {char for char in plain if not char.isprintable()} - {"\n", "\t"}
     assert strange == set()
-    assert "\x1b]" not in told
-    assert "\x1b[2J" not in told
-    assert "\x1b[1;1H" not in told
+    assert "\x1b]" not in reported
+    assert "\x1b[2J" not in reported
+    assert "\x1b[1;1H" not in reported
 
 
 @pytest.mark.parametrize("way", WAYS)

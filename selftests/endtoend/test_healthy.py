@@ -109,8 +109,8 @@ def test_every_item_was_compared_with_a_limit_that_has_a_basis(run: Run) -> None
         assert line["basis"] in _basis(limits, pointer)
         properties = run.junit[line["id"]].properties
         assert line["measured"] in properties[f"{line['metric']}.measured"]
-        told = shown(line["measured"])
-        assert told in " ".join(run.html_rows[line["id"]].split()), line["id"]
+        reported = shown(line["measured"])
+        assert reported in " ".join(run.html_rows[line["id"]].split()), line["id"]
 
 
 # Metrics of the path are judged by the measurement's ``traffic`` and ``transport``, not by a limit.

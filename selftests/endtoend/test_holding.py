@@ -123,7 +123,7 @@ def start(site: Site, project: Project, *options: str) -> Running:
 
 
 def start_fresh(site: Site, project: Project, *options: str) -> Running:
-    """In a new interpreter, whose workers can be told by their command lines."""
+    """In a new interpreter, whose workers can be recognized by their command lines."""
     output = project.folder / "output.txt"
     with output.open("wb") as file:
         process = subprocess.Popen(
@@ -194,8 +194,8 @@ def test_a_held_node_a_killed_run_and_one_that_waits(site: Site, tmp_path: Path)
 
     site.flag.unlink()
     waiting = start(site, make_project(tmp_path / "waiting"), "--wait", "100")
-    said = "lease: waiting up to 100 s for"
-    wait_until(lambda: said in waiting.text, START_LIMIT_S, said)
+    printed = "lease: waiting up to 100 s for"
+    wait_until(lambda: printed in waiting.text, START_LIMIT_S, printed)
     assert killed.tag in waiting.text
     killed.process.kill()
     wait_until(lambda: not killed.processes(), GONE_LIMIT_S, "the end of what the run started")

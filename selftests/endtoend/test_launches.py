@@ -1,4 +1,4 @@
-"""How launchers get to other nodes, on the lab: both ways of ``launch``, and none said."""
+"""How launchers get to other nodes, on the lab: both ways of ``launch``, and none set."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def two(text: str, *options: str) -> Scenario:
 
 
 SCENARIOS = {
-    "untold": two("", "-n", "2"),
+    "unset": two("", "-n", "2"),
     "through-suite": two("launch: through-suite", "-n", "2"),
     "ssh": two("launch: ssh"),
 }
@@ -68,9 +68,9 @@ def test_ranks_beside_their_gpus_are_accepted_and_say_where_they_run(
     assert_sound(placed_run)
     assert placed_run.code == 0, placed_run.output
     texts = [path.read_text() for path in placed_run.latest.glob("transcripts/*.json")]
-    told = [text for text in texts if "railgauge: rank 7 of mx02: GPU 0000:" in text]
-    assert len(told) == 2, "inside the node, and between both"
-    assert all("--bind-to none" in " ".join(argv) for text in told for argv in _launched(text))
+    reported = [text for text in texts if "railgauge: rank 7 of mx02: GPU 0000:" in text]
+    assert len(reported) == 2, "inside the node, and between both"
+    assert all("--bind-to none" in " ".join(argv) for text in reported for argv in _launched(text))
 
     bundle = str(tmp_path / "run.railgauge")
     assert main(["bundle", str(placed_run.latest.resolve()), "-o", bundle, "--unsigned"]) == 0
@@ -88,15 +88,15 @@ def test_logins_are_required_with_launch_ssh_only(runs: Runs) -> None:
     assert ssh["planned"] == plain["planned"] + 2  # one for each node
     named = {i for i in runs["ssh"].outcomes if "node_login" in i}
     assert len(named) == 2
-    assert "node_login" in runs["untold"].verdict["not_applicable"]
+    assert "node_login" in runs["unset"].verdict["not_applicable"]
 
 
 def test_the_way_of_the_launch_is_kept_and_the_commands_are_the_same(runs: Runs) -> None:
-    said = {name: launches(runs[name]) for name in SCENARIOS}
-    assert {name: way for name, (way, _) in said.items()} == {
-        "untold": "", "through-suite": "through-suite", "ssh": "ssh",
+    printed = {name: launches(runs[name]) for name in SCENARIOS}
+    assert {name: way for name, (way, _) in printed.items()} == {
+        "unset": "", "through-suite": "through-suite", "ssh": "ssh",
     }  # fmt: skip
-    words = [argv for _, argv in said.values()]
+    words = [argv for _, argv in printed.values()]
     assert words[0]
     assert words[1:] == words[:-1]
 

@@ -91,8 +91,8 @@ def test_an_expectation_that_was_taken_out_of_the_platform_file_is_named(runs: R
 def test_options_from_the_environment_are_options(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = "-p no:hypothesispytest -k test_cpu_governor"
-    monkeypatch.setattr(acceptance, "environment", lambda: {**os.environ, "PYTEST_ADDOPTS": said})
+    printed = "-p no:hypothesispytest -k test_cpu_governor"
+    monkeypatch.setattr(acceptance, "environment", lambda: {**os.environ, "PYTEST_ADDOPTS": printed})
     run = project.run(*FAULTY)
     assert run.code == 10
 

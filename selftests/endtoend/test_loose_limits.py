@@ -61,16 +61,16 @@ def test_a_node_at_half_its_speed_is_accepted_with_deviations_at_best(runs: Runs
 
 def test_every_report_lists_it_on_its_first_screen(runs: Runs) -> None:
     run = runs["declared"]
-    said = f"{LISTED}; LOOSE LIMIT, which the platform file wants; {SAYS}; {WHO}: {REASON}"
+    message = f"{LISTED}; LOOSE LIMIT, which the platform file wants; {SAYS}; {WHO}: {REASON}"
     head = run.words.partition("test session starts")[2].partition("collect")[0]
     assert f"loose limit: {LISTED}; {SAYS}; {WHO}: {REASON}" in head
-    assert f"accepted: {said}" in run.words
+    assert f"accepted: {message}" in run.words
     first = run.html.partition("<h2>Causes")[0]
     assert all(words in first for words in (LIMIT, "LOOSE LIMIT", REASON, WHO))
     properties = run.junit_suite.findall("properties/property")
-    assert ("deviation", said) in {(one.get("name"), one.get("value")) for one in properties}
+    assert ("deviation", message) in {(one.get("name"), one.get("value")) for one in properties}
     surroundings = (run.latest / "allure-results" / "environment.properties").read_text()
-    assert f"Deviations = {said}" in surroundings
+    assert f"Deviations = {message}" in surroundings
 
 
 def of(run: Run, *words: str) -> tuple[int, str]:
@@ -125,8 +125,8 @@ def test_undeclared_it_is_bad_input_before_the_first_node(
     (line,) = (line for line in run.output.splitlines() if "railgauge:" in line)
     assert f"thresholds/{PLATFORM}.json: {LIMIT}: {SAYS}; correct the number" in line
     assert not (run.project.folder / "reports").exists()
-    code, said = of(run, *words)
-    assert (code, f"{LIMIT}: {SAYS}" in said) == (2, True)
+    code, message = of(run, *words)
+    assert (code, f"{LIMIT}: {SAYS}" in message) == (2, True)
 
 
 def test_judging_one_output_says_it(runs: Runs) -> None:
@@ -139,8 +139,8 @@ def test_judging_one_output_says_it(runs: Runs) -> None:
         if one["role"] == "client"
     )
     path = run.project.write("output.txt", printed)
-    code, said = of(run, "judge", "--platform", PLATFORM, "--tool", "perftest", str(path))
+    code, message = of(run, "judge", "--platform", PLATFORM, "--tool", "perftest", str(path))
     assert code == 11
-    assert f"{LISTED}: LOOSE LIMIT" in said
+    assert f"{LISTED}: LOOSE LIMIT" in message
     _, table = of(run, "limits", PLATFORM)
     assert f"| {LIMIT} | {SAYS} | {REASON} | {WHO} |" in table

@@ -88,7 +88,7 @@ def of_the_lost(run: Run) -> dict[str, str]:
     """The errors of a run: id and reason. Each names the node that was lost."""
     found = {item: run.junit[item].message for item in run.with_outcome("error")}
     assert found
-    assert all(LOST in item and f"{LOST}: " in said for item, said in found.items()), found
+    assert all(LOST in item and f"{LOST}: " in printed for item, printed in found.items()), found
     return found
 
 
@@ -121,7 +121,7 @@ def test_a_node_is_rebooted(field: Field, tmp_path: Path) -> None:
         run = ended()
     name = run.latest.resolve().name
     assert_sound(run)
-    assert all("connection-lost" in said for said in of_the_lost(run).values())
+    assert all("connection-lost" in printed for printed in of_the_lost(run).values())
     assert run.counts["error"] < len([item for item in run.outcomes if LOST in item])
     assert run.verdict["verdict"] == "rejected", "the slow node was measured all the same"
     (note,) = run.verdict["notes"]
@@ -172,12 +172,12 @@ def test_a_node_comes_back_as_another_machine(field: Field, tmp_path: Path) -> N
 
 def assert_told_of_another_machine(run: Run) -> None:
     assert_sound(run)
-    said = of_the_lost(run).values()
-    others = [one for one in said if "another machine answers" in one]
+    printed = of_the_lost(run).values()
+    others = [one for one in printed if "another machine answers" in one]
     assert len(others) > 1
     assert f"{LOST}: another machine answers than the one that was surveyed" in others[0]
     assert "its node, mlx5_0 are others" in others[0]
-    assert all("connection-lost" in one for one in said if one not in others)
+    assert all("connection-lost" in one for one in printed if one not in others)
     lost = next(c for c in run.verdict["causes"] if c["where"]["node"] == LOST)
     assert lost["cause"] == "other-machine"
     assert run.verdict["notes"] == [], "it is no reboot"
@@ -209,7 +209,7 @@ def test_the_network_is_gone_for_a_while(field: Field, tmp_path: Path) -> None:
     assert_sound(run)
     errors = {item: run.junit[item].message for item in run.with_outcome("error")}
     assert errors
-    assert all("connection-lost" in said for said in errors.values()), errors
+    assert all("connection-lost" in printed for printed in errors.values()), errors
     assert len({item.rpartition("-")[0] for item in errors}) <= 2, "what was running, no more"
     assert run.verdict["notes"] == []
     again = assert_carried_on(field, project, run, "-n", "2")
@@ -226,9 +226,9 @@ def test_a_node_does_not_come_back(field: Field, tmp_path: Path) -> None:
     field.wires[LOST].mend()
     name = run.latest.resolve().name
     assert_sound(run)
-    said = set(of_the_lost(run).values())
-    assert any("connection-lost" in one for one in said)
-    assert any(re.search("tried for [12] s", one) for one in said), said
+    printed = set(of_the_lost(run).values())
+    assert any("connection-lost" in one for one in printed)
+    assert any(re.search("tried for [12] s", one) for one in printed), printed
     others = [item for item in run.outcomes if LOST not in item]
     assert {run.outcomes[i] for i in others} == {field.undisturbed.outcomes[i] for i in others}
     again = assert_carried_on(field, project, run)

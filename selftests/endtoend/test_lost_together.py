@@ -124,8 +124,8 @@ def test_names_do_not_resolve_any_more(field: Field, tmp_path: Path, cannot_run)
         field.tool.go()
         run = held.end()
     assert_others_measured(run, HELD)
-    said = {run.junit[item].message for item in run.with_outcome("error")}
-    assert any(f"the name {HELD}.railgauge.test does not resolve" in one for one in said), said
+    printed = {run.junit[item].message for item in run.with_outcome("error")}
+    assert any(f"the name {HELD}.railgauge.test does not resolve" in one for one in printed), printed
 
 
 def give_names(field: Field, project: Project) -> Path:

@@ -30,7 +30,7 @@ from railgauge.core.terms import WATCHING_ROLES
 
 NODES = int(os.environ.get("RAILGAUGE_SCALE_NODES", "8"))
 FEW = 8
-# Not partners: with two rounds, two slow nodes of one pair cannot be told from others.
+# Not partners: with two rounds, two slow nodes of one pair cannot be distinguished from others.
 SLOW = ("node05", "node08")
 FAULTS = tuple(word for node in SLOW for word in ("--lab-fault", f"slow-node@{node}"))
 # Without the rounds, smoke would measure a sample of so many nodes.

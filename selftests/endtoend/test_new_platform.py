@@ -87,9 +87,9 @@ def test_the_first_screens_say_that_no_limit_is_calibrated(surveyed, tmp_path):
     platform_file(project).write_text(surveyed("connectx4-homelab"), encoding="utf-8")
     with standing_lab(tmp_path / "lab", "connectx4-homelab") as lab:
         run = project.run("--hostfile", hostfile(lab, project).name, *SMOKE)
-    said = "LIMITS NOT CALIBRATED: "
+    printed = "LIMITS NOT CALIBRATED: "
     header, _, rest = run.stdout.partition("collected ")
-    assert said in header
-    assert said in rest
-    assert any(note.startswith(said) for note in run.verdict["notes"])
-    assert said in (run.latest / "report.html").read_text(encoding="utf-8")
+    assert printed in header
+    assert printed in rest
+    assert any(note.startswith(printed) for note in run.verdict["notes"])
+    assert printed in (run.latest / "report.html").read_text(encoding="utf-8")

@@ -156,9 +156,9 @@ def test_the_front_page_shows_what_a_run_prints(runs: Runs) -> None:
     done = railgauge(ROOT, "plan", *H200)
     (judged,) = re.findall(r"^judges ([\d,]+) items$", done.stdout, re.MULTILINE)
     number = int(judged.replace(",", "")) + 4 * at_end
-    (said,) = re.findall(r"^lab-h200: .*", run.stdout, re.MULTILINE)
+    (message,) = re.findall(r"^lab-h200: .*", run.stdout, re.MULTILINE)
     (shown,) = re.findall(r"^lab-h200: .*", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
-    assert shown == re.sub(r"\d+ of \d+", f"{number} of {number}", said)
+    assert shown == re.sub(r"\d+ of \d+", f"{number} of {number}", message)
 
 
 def test_nothing_of_the_h200_is_left_out_for_want_of_nodes(runs: Runs) -> None:

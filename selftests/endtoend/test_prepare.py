@@ -93,9 +93,9 @@ def test_a_preparation_is_told_used_and_undone(project: Project) -> None:
 
 def assert_simulated(run: Run) -> None:
     """The lab is reached like any cluster over SSH; its nodes report what they are."""
-    said = {run.verdict["evidence"], *(line["evidence"] for line in run.measurements)}
-    said |= {json.loads((run.latest / n).read_text())["evidence"] for n in ("run.json", SURVEY)}
-    assert said == {"simulated"}
+    message = {run.verdict["evidence"], *(line["evidence"] for line in run.measurements)}
+    message |= {json.loads((run.latest / n).read_text())["evidence"] for n in ("run.json", SURVEY)}
+    assert message == {"simulated"}
     assert "evidence: SIMULATED - no hardware is measured in this run" in run.words
     assert "(SIMULATED evidence)" in run.words
 
@@ -192,8 +192,8 @@ def test_undo_by_hand_after_a_crash(lab: StandingLab, project: Project) -> None:
     assert balancing(lab) == PREPARED
     done = undo(run)
     assert done.returncode == 0, done.stderr
-    told, last = done.stdout.splitlines()
-    assert told.startswith("mi02: sh -c ")
+    reported, last = done.stdout.splitlines()
+    assert reported.startswith("mi02: sh -c ")
     assert last == "1 settings put back, 0 not"
     assert balancing(lab) == AS_IT_WAS
     assert [change["undone"] for change in journal(run.latest)] == [True]

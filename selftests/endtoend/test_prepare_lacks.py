@@ -120,11 +120,11 @@ def test_no_more_of_something(lab: StandingLab, project: Project, node: str, nam
     lack.of(held.process.pid)
     run = held.end()
     assert_no_verdict(run)
-    told = lines_with(run, "this machine has run out of")
-    assert told, run.output
-    assert len({line.partition("this machine")[2].split(",")[0] for line in told}) == 1, told
+    reported = lines_with(run, "this machine has run out of")
+    assert reported, run.output
+    assert len({line.partition("this machine")[2].split(",")[0] for line in reported}) == 1, reported
     for word in lack.words:
-        assert word in told[0]
+        assert word in reported[0]
     wait_until(lambda: nothing_runs_on(lab), LIMIT_S, "the end of its commands on the nodes")
     changed = [one for one in changes(run) if not one["undone"]]
     left = {name for name, value in balancing(lab).items() if value == "0"}

@@ -167,11 +167,11 @@ def test_another_run_is_not_carried_on(
     assert_refused(run, f"--resume {name}: ", complaint)
 
 
-def assert_refused(run: Run, *said: str) -> None:
+def assert_refused(run: Run, *message: str) -> None:
     """One clear line, before any node is touched."""
     assert run.code == 4, run.output
     assert_clean(run)
-    lines = [line for line in run.output.splitlines() if all(word in line for word in said)]
+    lines = [line for line in run.output.splitlines() if all(word in line for word in message)]
     assert len(lines) == 1, run.output
     assert "survey" not in run.output
 

@@ -221,9 +221,9 @@ Refused = Callable[[str, Callable[[Files], None]], str]
     ids=["swapped", "without", "later", "earlier", "died", "cut off", "no sample", "no time"],
 )
 def test_samples_that_prove_nothing(refused: Refused, change: Callable[[Files], None]) -> None:
-    said = refused("healthy", change)
-    assert "is recorded as passed, but its evidence gives error" in said
-    assert FIRST in said or SECOND in said
+    printed = refused("healthy", change)
+    assert "is recorded as passed, but its evidence gives error" in printed
+    assert FIRST in printed or SECOND in printed
 
 
 def test_samples_of_another_measurement(refused: Refused) -> None:
@@ -231,5 +231,5 @@ def test_samples_of_another_measurement(refused: Refused) -> None:
 
 
 def test_a_throttled_gpu_that_is_made_healthy(refused: Refused) -> None:
-    said = refused("throttled", cooled)
-    assert f"{SECOND} is recorded as failed, but its evidence gives passed" in said
+    printed = refused("throttled", cooled)
+    assert f"{SECOND} is recorded as failed, but its evidence gives passed" in printed

@@ -115,8 +115,8 @@ def test_one_round_measures_each_node_once_and_is_less_than_the_level(runs: Runs
     assert (
         f"INCOMPLETE: asserted {asserted} of {asserted + 1}, 1 not run ({less}, no GPU)" in run.html
     )
-    said = {one.get("name"): one.get("value") for one in run.junit_suite.iter("property")}
-    assert said["scope"] == f"{less}, no GPU"
+    printed = {one.get("name"): one.get("value") for one in run.junit_suite.iter("property")}
+    assert printed["scope"] == f"{less}, no GPU"
     assert less in json.loads((run.latest / "allurerc.json").read_text())["name"]
     assert run.counts["not_run"] == 1
     assert '"id": "pairs::rounds[all]"' in (run.latest / "records.jsonl").read_text()

@@ -40,8 +40,8 @@ WRITTEN = {
 }
 # Programs of the nodes that say all kinds: beside their output, in place of it, as the kernel.
 # They stand long enough for ``Watch`` to see them.
-_BESIDE = '#!/bin/sh\nsleep 0.3\ncat {said} >&2\nexec {real} "$@"\n'
-_INSTEAD = "#!/bin/sh\ncat {said}\ncat {said} >&2\ntail -n 1 {said} >&2\nexit 3\n"
+_BESIDE = '#!/bin/sh\nsleep 0.3\ncat {printed} >&2\nexec {real} "$@"\n'
+_INSTEAD = "#!/bin/sh\ncat {printed}\ncat {printed} >&2\ntail -n 1 {printed} >&2\nexit 3\n"
 _KERNEL = """#!/bin/sh
 case "$*" in *kmsg*) cat {kernel} ;; esac
 exec {real} "$@"
@@ -85,9 +85,9 @@ class Watch:
         if given in self.known:
             return
         self.known.add(given)
-        said = given.decode(errors="replace")
-        self.seen.update(word for word in ("mpirun", "ib_write_bw") if word in said)
-        self.found.update(value for value in self.wanted if value in said)
+        printed = given.decode(errors="replace")
+        self.seen.update(word for word in ("mpirun", "ib_write_bw") if word in printed)
+        self.found.update(value for value in self.wanted if value in printed)
 
 
 @dataclass(frozen=True)
@@ -101,9 +101,9 @@ class Ended:
 
 def plant(lab: StandingLab, folder: Path) -> None:
     """Plant every kind in what the nodes' tools, their kernels and their hardware say."""
-    said, kernel = folder / "said.txt", folder / "kernel.txt"
+    printed, kernel = folder / "said.txt", folder / "kernel.txt"
     alone = "".join(f"it is {value} there\nx{value}x\n" for value in sorted(WRITTEN))
-    said.write_text("".join(f"{planted.text}\n" for planted in KINDS) + alone)
+    printed.write_text("".join(f"{planted.text}\n" for planted in KINDS) + alone)
     records = (f"4,{10**6 + n},{10**6 + n},-;{p.text}\n" for n, p in enumerate(KINDS))
     kernel.write_text("".join(records))
     for node in lab.logins:
@@ -113,7 +113,7 @@ def plant(lab: StandingLab, folder: Path) -> None:
             tool, real = home / "bin" / name, home / "real" / name
             real.symlink_to(tool.readlink())
             tool.unlink()
-            tool.write_text(text.format(said=said, kernel=kernel, real=real))
+            tool.write_text(text.format(printed=printed, kernel=kernel, real=real))
             tool.chmod(0o755)
         with lab.file(node, "proc/cpuinfo").open("a") as file:
             file.writelines(f"model name\t: {planted.text}\n" for planted in KINDS)
@@ -196,7 +196,7 @@ _UNSIGNED = "UNSIGNED: nothing proves who made this bundle\n"
 
 
 def test_every_kind_was_said_at_every_place(ended: Ended) -> None:
-    """Nothing is proved by a run in which nobody said anything."""
+    """Nothing is proved by a run in which no tool printed anything."""
     for name in ("host_write", "node_all_reduce", "gpu_copy", "kernel_log"):
         found = [p.read_text() for p in (ended.folder / "transcripts").glob(f"*{name}*.json")]
         assert max(text.count(MASK) for text in found) >= 60, name

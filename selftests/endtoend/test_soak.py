@@ -136,7 +136,7 @@ def test_a_ladder_that_was_stopped_has_no_soak(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "printed"),
     [
         (("--soak", "24"), "neither a time nor a number of rounds"),
         (("--soak-seed", "3"), "needs --soak"),
@@ -144,11 +144,11 @@ def test_a_ladder_that_was_stopped_has_no_soak(runs: Runs) -> None:
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_one_line(
-    project: Project, options: tuple[str, ...], said: str
+    project: Project, options: tuple[str, ...], printed: str
 ) -> None:
     run = project.run(*HOMELAB, *SMOKE, *options)
     assert run.code == 4
-    assert said in run.output
+    assert printed in run.output
     assert_no_traceback(run)
 
 

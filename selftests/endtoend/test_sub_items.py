@@ -187,7 +187,7 @@ def test_a_report_has_a_line_for_a_test_at_one_place(runs: Runs, name: str) -> N
 
 def test_a_line_says_how_many_of_its_items_failed_and_which(runs: Runs) -> None:
     run = runs["spanned-slow"]
-    told = 0
+    reported = 0
     for at in (f"{name.removesuffix(']')}-" for name in run.junit if "viper:columbia]" in name):
         rows = {item: found for item, found in run.items.items() if item.startswith(at)}
         bad = [item for item, found in rows.items() if found not in ("passed", "marginal")]
@@ -195,8 +195,8 @@ def test_a_line_says_how_many_of_its_items_failed_and_which(runs: Runs) -> None:
         if len(rows) > 1 and bad:
             assert f"{len(bad)} of {len(rows)} not passed: " in message
             assert all(f"{item.removeprefix(at).removesuffix(']')}: " in message for item in bad)
-            told += 1
-    assert told > 3
+            reported += 1
+    assert reported > 3
 
 
 @pytest.mark.parametrize("name", ["spanned", "spanned-n2", "dies"])
@@ -222,7 +222,7 @@ def test_what_was_not_called_is_no_pass(runs: Runs) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "outcome", "said"),
+    ("name", "outcome", "printed"),
     [
         ("torn", "error", "torn"),
         ("torn-n1", "error", "torn"),
@@ -230,13 +230,13 @@ def test_what_was_not_called_is_no_pass(runs: Runs) -> None:
     ],
 )
 def test_what_goes_wrong_around_an_item_goes_wrong_for_each_row(
-    runs: Runs, name: str, outcome: str, said: str
+    runs: Runs, name: str, outcome: str, printed: str
 ) -> None:
     run = runs[name]
     ended = {found for item, found in run.items.items() if item.startswith(f"{ITEM}")}
     assert ended == {outcome}
     assert run.code == 10  # incomplete
-    assert said in run.junit[f"{ITEM}viper:columbia]"].message
+    assert printed in run.junit[f"{ITEM}viper:columbia]"].message
 
 
 def test_what_a_fixture_asks_for_is_collected_one_by_one(runs: Runs) -> None:

@@ -51,9 +51,9 @@ def causes(run: Run) -> list[tuple[str, str, str]]:
 
 
 def reason(run: Run, node: str) -> str:
-    (said,) = [c["says"] for c in run.verdict["causes"] if c["cause"] == "gpu-throttled"]
-    assert f" of {node}: " in said
-    return str(said)
+    (printed,) = [c["says"] for c in run.verdict["causes"] if c["cause"] == "gpu-throttled"]
+    assert f" of {node}: " in printed
+    return str(printed)
 
 
 def test_a_healthy_run_has_an_item_of_each_node_in_every_report(runs: Runs) -> None:

@@ -43,8 +43,8 @@ def main() -> int:
         of_name, failures = search(targets()[name], asked.seconds / len(names), asked.seed)
         tried, failed = tried + of_name, failed + failures
         print(f"{name}: {of_name} inputs, {failures} failures", flush=True)
-    said = {"targets": len(names), "inputs": tried, "failures": failed, "seed": asked.seed}
-    print(json.dumps({"by": search.__name__, **said}))
+    printed = {"targets": len(names), "inputs": tried, "failures": failed, "seed": asked.seed}
+    print(json.dumps({"by": search.__name__, **printed}))
     return 1 if failed else 0
 
 

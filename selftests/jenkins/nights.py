@@ -27,10 +27,10 @@ echo '{"verdict": "accepted"}' >reports/latest/verdict.json
 Json = dict[str, Any]
 
 
-def verdict(said: str, causes: Sequence[Json] = (), deviations: Sequence[Json] = ()) -> str:
+def verdict(word: str, causes: Sequence[Json] = (), deviations: Sequence[Json] = ()) -> str:
     """The parts of ``verdict.json`` that the job reads."""
-    counts = {"planned": 100, "asserted": 100 if said == "accepted" else 90}
-    found = {"verdict": said, "cluster": "mx", "evidence": "hardware", "counts": counts}
+    counts = {"planned": 100, "asserted": 100 if word == "accepted" else 90}
+    found = {"verdict": word, "cluster": "mx", "evidence": "hardware", "counts": counts}
     listed = {"deviations": list(deviations)} if deviations else {}
     return json.dumps(found | {"causes": list(causes)} | listed)
 
@@ -127,11 +127,11 @@ class Request:
 class Build:
     """What the recorder says about one Jenkinsfile, and about its build if there was one."""
 
-    said: Json
+    answer: Json
     workspace: Path
 
     def __getattr__(self, name: str) -> Any:
-        return self.said[name]
+        return self.answer[name]
 
     @property
     def diary(self) -> list[str]:
@@ -192,8 +192,8 @@ def record(folder: Path, jars: Sequence[str], asked: Mapping[str, Request]) -> d
     assert done.returncode == 0, done.stdout + done.stderr
     answers = json.loads(answer.read_text(encoding="utf-8"))
     return {
-        name: Build(said, folder / name / "workspace")
-        for name, said in zip(asked, answers, strict=True)
+        name: Build(answer, folder / name / "workspace")
+        for name, answer in zip(asked, answers, strict=True)
     }
 
 

@@ -9,11 +9,11 @@ import org.codehaus.groovy.control.CompilerConfiguration
 Map answer(Map asked) {
     def text = new File(asked.jenkinsfile as String).text
     def structure = Structure.of(text)
-    def said = [problems: structure.problems, tree: structure.tree]
+    def report = [problems: structure.problems, tree: structure.tree]
     if (!structure.problems && asked.scenario != null) {
-        said += run(text, asked.scenario)
+        report += run(text, asked.scenario)
     }
-    return said
+    return report
 }
 
 Map run(String text, Map scenario) {

@@ -55,10 +55,10 @@ def diary(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("code", "said"), [(0, "accepted"), (1, "rejected"), (10, "incomplete"), (2, "incomplete")]
+    ("code", "printed"), [(0, "accepted"), (1, "rejected"), (10, "incomplete"), (2, "incomplete")]
 )
-def test_exit_code_and_evidence(tmp_path: Path, code: int, said: str) -> None:
-    folder = make_night(tmp_path / "night", Night(code, verdict(said)))
+def test_exit_code_and_evidence(tmp_path: Path, code: int, printed: str) -> None:
+    folder = make_night(tmp_path / "night", Night(code, verdict(printed)))
     done = run(folder, "mine.yaml", "--level", "smoke", "-k", "a b")
     assert done.returncode == code, done.stderr
     assert (folder / "evidence" / f"{RUN}.railgauge").exists()
@@ -92,16 +92,16 @@ def test_old_runs_that_cannot_be_pruned_change_no_verdict(tmp_path: Path) -> Non
     assert (done.returncode, "not all old runs were pruned" in done.stderr) == (0, True)
 
 
-@pytest.mark.parametrize("said", ["incomplete", None])
+@pytest.mark.parametrize("printed", ["incomplete", None])
 def test_a_replay_in_the_same_site_is_not_taken_for_the_night(
-    tmp_path: Path, said: str | None
+    tmp_path: Path, printed: str | None
 ) -> None:
-    night = Night(10, verdict(said) if said else None, pytest=REPLAY)
+    night = Night(10, verdict(printed) if printed else None, pytest=REPLAY)
     folder = make_night(tmp_path / "night", night)
-    assert run(folder, "mine.yaml").returncode == (10 if said else 74)
+    assert run(folder, "mine.yaml").returncode == (10 if printed else 74)
     bundled = [line for line in diary(folder) if "[bundle]" in line]
     assert all(f"[bundle] [reports/{RUN}]" in line for line in bundled)
-    assert len(bundled) == (1 if said else 0)
+    assert len(bundled) == (1 if printed else 0)
 
 
 def test_signed_evidence(tmp_path: Path) -> None:
@@ -207,8 +207,8 @@ def verify(folder: Path, change: Callable[[str], str] = str) -> str:
     tool = ["systemd-analyze", "verify", "--man=no", *units]
     done = subprocess.run(tool, capture_output=True, text=True, timeout=TIME_LIMIT_S, check=False)
     # It returns 0 even for settings that it ignores.
-    said = [line for line in (done.stdout + done.stderr).splitlines() if "railgauge" in line]
-    return "\n".join(said) or ("" if done.returncode == 0 else done.stderr)
+    printed = [line for line in (done.stdout + done.stderr).splitlines() if "railgauge" in line]
+    return "\n".join(printed) or ("" if done.returncode == 0 else done.stderr)
 
 
 @pytest.fixture

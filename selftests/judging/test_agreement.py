@@ -14,7 +14,7 @@ from railgauge.judging import agreement
 from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest
 
 OUTPUTS = (Parsed("tool", "1", ()), Parsed("tool", "2", ()))
-SAID = (transcript("n1"), transcript("n2", role="server", argv=("/opt/ib_server",)))
+PRINTED = (transcript("n1"), transcript("n2", role="server", argv=("/opt/ib_server",)))
 
 
 @pytest.fixture
@@ -24,8 +24,8 @@ def agreed(monkeypatch):
     def run(*checks, outputs=OUTPUTS, is_planned=True):
         def check(asked, sides):
             assert sides == (
-                SideOutput("n1", "client", outputs[0], SAID[0].argv, SAID[0].duration_s),
-                SideOutput("n2", "server", outputs[1], SAID[1].argv, SAID[1].duration_s),
+                SideOutput("n1", "client", outputs[0], PRINTED[0].argv, PRINTED[0].duration_s),
+                SideOutput("n2", "server", outputs[1], PRINTED[1].argv, PRINTED[1].duration_s),
             )
             return checks
 
@@ -34,7 +34,7 @@ def agreed(monkeypatch):
         )
         measurement = SimpleNamespace(tool="tool")
         asked = ToolRequest(case(), measurement, None, is_planned=is_planned)
-        return agreement.agreed(asked, SAID, outputs)
+        return agreement.agreed(asked, PRINTED, outputs)
 
     return run
 
@@ -81,7 +81,7 @@ def test_all_denials_are_named_and_the_node_is_that_of_the_first(agreed):
 def test_each_command_must_have_an_output(agreed):
     asked = ToolRequest(case(), SimpleNamespace(tool="perftest"), None)
     with pytest.raises(ValueError, match="shorter"):
-        agreement.agreed(asked, SAID, OUTPUTS[:1])
+        agreement.agreed(asked, PRINTED, OUTPUTS[:1])
 
 
 def test_the_warnings_of_every_side_are_kept_and_the_errors_of_the_reporting_one(agreed):

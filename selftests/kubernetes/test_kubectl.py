@@ -62,18 +62,18 @@ def test_a_command_runs_in_the_pod_of_its_node(cluster: Serving) -> None:
     with cluster({"nodes-a": "gpu01", "nodes-b": "gpu02"}) as api:
         for node, name in (("gpu01", "nodes-a"), ("gpu02", "nodes-b")):
             session = reached(node)
-            said = session.run(Command(node, ("sh", "-c", 'echo "$POD"; echo err >&2; exit 7')))
+            message = session.run(Command(node, ("sh", "-c", 'echo "$POD"; echo err >&2; exit 7')))
             session.close()
-            assert (said.stdout, said.exit_code, said.error) == (f"{name}\n", 7, "")
-            assert said.stderr == "err\n", "kubectl adds no line to what the tool printed"
+            assert (message.stdout, message.exit_code, message.error) == (f"{name}\n", 7, "")
+            assert message.stderr == "err\n", "kubectl adds no line to what the tool printed"
         assert api.refused == []
 
 
 def test_every_word_and_much_output_come_through(cluster: Serving) -> None:
     with cluster({"nodes-a": "gpu01"}):
         session = reached("gpu01")
-        said = session.run(Command("gpu01", ("printf", "%s\\n", *AWKWARD)))
-        assert said.stdout == "".join(f"{word}\n" for word in AWKWARD)
+        message = session.run(Command("gpu01", ("printf", "%s\\n", *AWKWARD)))
+        assert message.stdout == "".join(f"{word}\n" for word in AWKWARD)
         many = session.run(Command("gpu01", ("seq", "200000")))
         assert many.stdout.splitlines()[-1] == "200000"
         session.close()
@@ -82,8 +82,8 @@ def test_every_word_and_much_output_come_through(cluster: Serving) -> None:
 def test_a_time_limit_ends_what_ignores_term_in_the_pod(cluster: Serving, tmp_path: Path) -> None:
     with cluster({"nodes-a": "gpu01"}):
         session = reached("gpu01")
-        said = session.run(python(STUBBORN, str(tmp_path / "pids"), time_limit_s=1.5))
-        assert (said.exit_code, said.error) == (None, "command-timed-out")
+        message = session.run(python(STUBBORN, str(tmp_path / "pids"), time_limit_s=1.5))
+        assert (message.exit_code, message.error) == (None, "command-timed-out")
         pids = pids_in(tmp_path / "pids")
         wait_until(lambda: not any(map(is_alive, pids)), 10, "the end of both processes")
         session.close()

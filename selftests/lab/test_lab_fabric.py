@@ -10,7 +10,7 @@ from testing.fault_bench import OF_FABRIC
 
 from railgauge.core.errors import BadInput
 from railgauge_lab import fabric_faults, faults, platforms
-from railgauge_lab.sim import algorithms, courses, tree
+from railgauge_lab.sim import algorithms, fault_timing, tree
 
 LEAVES = {f"leaf{one}": tuple(f"n{one}{node}" for node in range(4)) for one in range(3)}
 NAMES = tuple(node for nodes in LEAVES.values() for node in nodes)
@@ -82,13 +82,13 @@ def test_a_fault_of_the_fabric_is_drawn_once_for_all_nodes(tmp_path: Path) -> No
     def acting(*, is_of_fabric: bool) -> list[set[int]]:
         found = []
         for _ in range(32):
-            courses._of_fabric.clear()  # a process is one measurement
-            found.append({courses._acting(node(name, is_of_fabric)) for name in NAMES[:4]})
+            fault_timing._of_fabric.clear()  # a process is one measurement
+            found.append({fault_timing._acting(node(name, is_of_fabric)) for name in NAMES[:4]})
         return found
 
     def node(name: str, is_of_fabric: bool) -> dict[str, Any]:
-        course = ["slow-leaf@n10,p=0.5", 0.5, 0.0, is_of_fabric]
-        return {"seed": 3, "name": name, "root": f"{tmp_path}/{name}/root", "courses": [course]}
+        timing = ["slow-leaf@n10,p=0.5", 0.5, 0.0, is_of_fabric]
+        return {"seed": 3, "name": name, "root": f"{tmp_path}/{name}/root", "timings": [timing]}
 
     drawn = acting(is_of_fabric=True)
     assert {len(every) for every in drawn} == {1}

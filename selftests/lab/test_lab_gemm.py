@@ -79,9 +79,9 @@ def test_a_lower_clock_slows_products_and_no_copy(start_lab: StartLab) -> None:
     bench = start_lab("h200", "gpu-clock@h200-02:5")
     assert rates(bench)["gpu5"] == pytest.approx(BF16["h200"] * 1770 / 1980, rel=1e-3)
     assert rates(bench, "copy")["gpu5"] == pytest.approx(COPY["h200"], rel=1e-3)
-    said = bench.run(1, "gemm-bench", "bf16", *ASKED).stdout
-    assert "device=gpu5" in said
-    assert "clock_mhz=1770:1770" in said
+    printed = bench.run(1, "gemm-bench", "bf16", *ASKED).stdout
+    assert "device=gpu5" in printed
+    assert "clock_mhz=1770:1770" in printed
 
 
 def test_a_slow_node_is_slow_in_each_gpu(start_lab: StartLab) -> None:
@@ -96,9 +96,9 @@ def test_a_gpu_that_computes_wrongly_is_named_at_full_speed(
     bench = start_lab(platform, f"corrupt@{NAMES[platform][1]}:6")
     each = rates(bench, code=1)
     assert each["gpu6"] == pytest.approx(each["gpu5"], rel=1e-6)
-    said = gemm_bench.parse(bench.run(1, "gemm-bench", "bf16", *ASKED).stdout)
-    assert said.errors[0].message.startswith("gpu6: ")
-    assert "gpu5" not in said.errors[0].message
+    printed = gemm_bench.parse(bench.run(1, "gemm-bench", "bf16", *ASKED).stdout)
+    assert printed.errors[0].message.startswith("gpu6: ")
+    assert "gpu5" not in printed.errors[0].message
 
 
 def test_hidden_and_missing_gpus_are_not_listed(start_lab: StartLab) -> None:

@@ -27,7 +27,7 @@ def reading(bench: Bench, platform: str, index: int) -> CounterReading:
     cluster = bench.lab.cluster
     argv = counters.reading(cluster.nodes[index].name, limits, cluster).argv
     home = bench.home(index)
-    said = subprocess.run(
+    printed = subprocess.run(
         [argv[0], *argv[1:3], argv[3], "root", *argv[5:]],
         cwd=home,
         env={"PATH": f"{home}/bin"},
@@ -36,7 +36,7 @@ def reading(bench: Bench, platform: str, index: int) -> CounterReading:
         timeout=30,
         check=True,
     )
-    return parse_reading(said.stdout, counters.stack_of(limits))
+    return parse_reading(printed.stdout, counters.stack_of(limits))
 
 
 def grown(before: CounterReading, after: CounterReading) -> dict[str, dict[str, int]]:

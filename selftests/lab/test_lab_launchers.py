@@ -70,15 +70,15 @@ def test_hostfiles_and_slots_are_read(h200: Bench) -> None:
 def test_each_launcher_passes_the_environment_by_its_own_rules(h200: Bench) -> None:
     """Open MPI passes variables to other nodes only with -x; the others pass all of them."""
     hosts = ("-np", "16", "--host", "h200-01:8,h200-02:8")
-    said = {"NCCL_DEBUG": "INFO"}
-    assert "INFO" not in h200.run(0, "mpirun", *hosts, *SMALL, **said).stdout
-    assert "INFO" in h200.run(0, "mpirun", *hosts, "-x", "NCCL_DEBUG", *SMALL, **said).stdout
-    assert "INFO" in h200.run(0, "mpirun", "-np", "8", *SMALL, **said).stdout
+    printed = {"NCCL_DEBUG": "INFO"}
+    assert "INFO" not in h200.run(0, "mpirun", *hosts, *SMALL, **printed).stdout
+    assert "INFO" in h200.run(0, "mpirun", *hosts, "-x", "NCCL_DEBUG", *SMALL, **printed).stdout
+    assert "INFO" in h200.run(0, "mpirun", "-np", "8", *SMALL, **printed).stdout
     mpich = ("mpiexec", "-n", "16", "-hosts", "h200-01,h200-02")
-    assert "INFO" in h200.run(0, *mpich, *SMALL, **said).stdout
+    assert "INFO" in h200.run(0, *mpich, *SMALL, **printed).stdout
     slurm = ("srun", "-N", "2", "--ntasks-per-node=8")
-    assert "INFO" in h200.run(0, *slurm, *SMALL, **said).stdout
-    assert "INFO" not in h200.run(0, *slurm, "--export=NONE", *SMALL, **said).stdout
+    assert "INFO" in h200.run(0, *slurm, *SMALL, **printed).stdout
+    assert "INFO" not in h200.run(0, *slurm, "--export=NONE", *SMALL, **printed).stdout
 
 
 def test_missing_tuning_variables_cost_bandwidth(h200: Bench) -> None:
@@ -112,10 +112,10 @@ REFUSED = {
 
 @pytest.mark.parametrize("words", REFUSED, ids=" ".join)
 def test_jobs_that_cannot_start_have_the_real_messages(h200: Bench, words: tuple[str, ...]) -> None:
-    code, *said = REFUSED[words]
+    code, *printed = REFUSED[words]
     ran = h200.run(0, *words, *SMALL)
     assert (ran.returncode, ran.stdout) == (code, "")
-    assert all(text in ran.stderr for text in said)
+    assert all(text in ran.stderr for text in printed)
 
 
 TO_BOTH = {
@@ -137,10 +137,10 @@ CODES = {"unreachable": (1, 255, 1), "tool-missing@h200-02:all_reduce_perf": (13
 @pytest.mark.parametrize("fault", GONE)
 def test_a_node_that_cannot_take_part_fails_the_job(start_lab: StartLab, fault: str) -> None:
     bench = start_lab("h200", fault)
-    for launcher, code, said in zip(TO_BOTH, CODES[fault], GONE[fault], strict=True):
+    for launcher, code, printed in zip(TO_BOTH, CODES[fault], GONE[fault], strict=True):
         ran = bench.run(0, launcher, *TO_BOTH[launcher], *SMALL)
         assert (ran.returncode, ran.stdout) == (code, "")
-        assert said in ran.stderr
+        assert printed in ran.stderr
 
 
 def test_wrong_keys_fail_the_job(start_lab: StartLab) -> None:

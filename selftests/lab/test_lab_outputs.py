@@ -91,10 +91,10 @@ def test_send_bandwidth_of_the_homelab_agrees_with_the_document(homelab: Bench) 
     assert [row[3] for row in table if row[0] >= 1024] == [3776.9] * 14
     assert all(row[2] == 0.0 for row in rows(server.stdout)), "a server of sends prints no peak"
     expected = transcript("cx4-ib_send_bw-truncated.txt").splitlines()
-    said = [" ".join(line.split()) for line in (ran.stdout + ran.stderr).splitlines()]
+    output = [" ".join(line.split()) for line in (ran.stdout + ran.stderr).splitlines()]
     for line in expected:
         if "address" not in line:
-            assert " ".join(line.split()) in said
+            assert " ".join(line.split()) in output
 
 
 def test_four_queue_pairs_reach_the_same_plateau(homelab: Bench) -> None:
@@ -266,10 +266,10 @@ def test_a_shell_prints_what_the_simulated_ethtool_prints(
         ("-S",),
         ("-i", netdevs[0]),
     ):
-        told = bench.run(0, "ethtool", *words)
+        reported = bench.run(0, "ethtool", *words)
         launch = [sys.executable, "-SE", LAUNCH, "ethtool", home / "node", *words]
         due = subprocess.run(launch, capture_output=True, text=True, check=False)
-        assert (told.stdout, told.stderr, told.returncode) == (
+        assert (reported.stdout, reported.stderr, reported.returncode) == (
             due.stdout, due.stderr, due.returncode
         )  # fmt: skip
 

@@ -84,9 +84,9 @@ CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 def test_it_says_what_one_of_an_own_interpreter_says(
     served: Bench, words: tuple[str, ...], env: dict[str, str]
 ) -> None:
-    told, due = served.run(0, *words, **env), direct(served, *words, **env)
-    said, wanted = (CLOCK.sub("", one.stdout) for one in (told, due))
-    assert (said, told.stderr, told.returncode) == (wanted, due.stderr, due.returncode)
+    reported, due = served.run(0, *words, **env), direct(served, *words, **env)
+    printed, wanted = (CLOCK.sub("", one.stdout) for one in (reported, due))
+    assert (printed, reported.stderr, reported.returncode) == (wanted, due.stderr, due.returncode)
 
 
 def test_a_pair_measures_and_neither_starts_an_interpreter(served: Bench) -> None:
@@ -166,8 +166,8 @@ def test_processes_that_its_shell_began_live_on(served: Bench) -> None:
 def test_many_at_once(served: Bench) -> None:
     due = direct(served, "ibstat").stdout
     with ThreadPoolExecutor(8) as pool:
-        said = list(pool.map(lambda _: served.run(0, "ibstat"), range(100)))
-    assert {(one.stdout, one.stderr, one.returncode) for one in said} == {(due, "", 0)}
+        printed = list(pool.map(lambda _: served.run(0, "ibstat"), range(100)))
+    assert {(one.stdout, one.stderr, one.returncode) for one in printed} == {(due, "", 0)}
 
 
 def test_it_goes_on_after_what_no_shell_asks(served: Bench) -> None:

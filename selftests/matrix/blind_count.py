@@ -72,7 +72,7 @@ RULES = """\
   file at any item that the level plans, so that no limit can see it.
 - **named as a straggler**: a cause or a note says that its part is behind its peers; for a fault
   that is below every limit, behind a gate, or at items that another fault makes fail as well.
-- **did not act**: a fault that comes and goes, and of the items that it alone makes fail, none did,
+- **did not act**: an intermittent fault, and of the items that it alone makes fail, none did,
   or those that did are what the other faults and the noise of the run make of them.
 - **wrong causes** are counted on their own: each decided cause that is exact for no fault of the
   run. A straggler is no wrong cause if its part is slow: the slow device, any device of a slow

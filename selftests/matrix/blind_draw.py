@@ -43,7 +43,7 @@ _GOOD = 2
 SEVERITIES = range(1, 21)
 # Half of the faults are slow parts, because they are missed more easily than facts.
 _SLOW_SHARE, _DEFAULT_SHARE, _COURSE_SHARE = 0.5, 0.25, 0.15
-_COURSES = (",p=0.3", ",p=0.5", ",p=0.7", ",after=10s", ",after=30s", ",after=60s")
+_TIMINGS = (",p=0.3", ",p=0.5", ",p=0.7", ",after=10s", ",after=30s", ",after=60s")
 # Measured faults can be intermittent; a version or a setting cannot.
 _COMING = frozenset({"corrupt", "high-ber", "tool-garbage", "tool-silent"})
 _TRIES = 1000
@@ -167,8 +167,8 @@ def _somewhere(inputs: DrawInputs, name: str) -> Injection | None:
     graded = faults.graded(name) and random.random() >= _DEFAULT_SHARE
     tail = f"={random.choice(SEVERITIES)}%" if graded else ""
     if (name in _COMING or name in SLOW_PARTS) and random.random() < _COURSE_SHARE:
-        course = random.choice(_COURSES)
-        if injection := injection_at(inputs, name, node, choice, peer=peer, tail=tail + course):
+        timing = random.choice(_TIMINGS)
+        if injection := injection_at(inputs, name, node, choice, peer=peer, tail=tail + timing):
             return injection
     return injection_at(inputs, name, node, choice, peer=peer, tail=tail)
 

@@ -119,7 +119,7 @@ def _at(fault: str, severity: str) -> str:
 
 
 def _missed(drawn: DrawnRun, fault: str) -> frozenset[ItemPlace]:
-    """Where limits are missed; the fault acts permanently here, whatever its course."""
+    """Where limits are missed; the fault acts permanently here, whatever its timing."""
     lab = _lab(drawn, fault)
     with using_lab(lab):
         found = bench(lab, drawn.level)

@@ -25,12 +25,12 @@ def calibration(found: Sequence[Sure]) -> Iterator[str]:
 
 
 def _line(some: Sequence[Sure]) -> str:
-    right, said = sum(is_right for _, is_right in some), fmean(p for p, _ in some)
+    right, printed = sum(is_right for _, is_right in some), fmean(p for p, _ in some)
     low, high = interval(right, len(some))
-    verdict = "within it" if low <= said <= high else "outside of it"
+    verdict = "within it" if low <= printed <= high else "outside of it"
     return (
         f"{right} right, {right / len(some):.2%}, 95 % interval {low:.2%} to {high:.2%}; "
-        f"said {said:.3%}, {verdict}"
+        f"predicted {printed:.3%}, {verdict}"
     )
 
 

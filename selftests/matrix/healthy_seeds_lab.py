@@ -146,9 +146,9 @@ class InProcessLab:
                 for command, text in zip(commands, phase, strict=True):
                     name, *words = text.split("\n")
                     argv = ("fio", *(_in_folder(word, folder) for word in words))
-                    told = self.run_tool(dataclasses.replace(command, argv=argv)).stdout
+                    reported = self.run_tool(dataclasses.replace(command, argv=argv)).stdout
                     if name != "fill":
-                        printed[command.node] += f"railgauge storage phase {name}\n{told}"
+                        printed[command.node] += f"railgauge storage phase {name}\n{reported}"
         return tuple(
             Transcript(one.node, one.argv, 0, printed[one.node], "", 0.0) for one in commands
         )

@@ -31,7 +31,7 @@ from railgauge.core.errors import BadInput
 from railgauge.core.naming import folded, unfolded
 from railgauge.planning import pairing
 from railgauge_lab import fabric_faults, faults, platforms
-from railgauge_lab.fault_courses import apply_faults
+from railgauge_lab.fault_timing import apply_faults
 
 PLATFORMS = ("connectx4-homelab", "h100-tcpx", "metax-c500", "mi300x", "h200")
 NODES = {
@@ -223,7 +223,7 @@ def injection_at(
 ) -> Injection | None:
     """The fault at this place; ``None`` if the platform has no such part.
 
-    ``tail`` is the severity and the course of the fault in the syntax of ``--lab-fault``.
+    ``tail`` is the severity and the timing of the fault in the syntax of ``--lab-fault``.
     """
     device, named = choice
     platform = inputs.platform.name

@@ -57,7 +57,7 @@ _WENT_WRONG = (Outcome.FAILED, Outcome.ERROR)
 
 
 @dataclass(frozen=True)
-class Course:
+class FaultTiming:
     """A fault as it acts: always, with a probability, or from a time on.
 
     Of a fault that varies at least the share ``least`` of its severity is lost.
@@ -69,7 +69,7 @@ class Course:
     least: float = 1.0
 
     @classmethod
-    def of(cls, text: str) -> Course:
+    def of(cls, text: str) -> FaultTiming:
         fault, *options = text.split(",")
         set_ = dict(option.split("=") for option in options)
         after = set_.get("after", "0s").removesuffix("s")
@@ -92,7 +92,7 @@ class World:
 
     def __init__(self, run: DrawnRun) -> None:
         self._run = run
-        self._courses = [Course.of(injection.fault) for injection in run.injected]
+        self._timings = [FaultTiming.of(injection.fault) for injection in run.injected]
         self._random = Random(f"{run.lab_seed} courses")
         self._labs: dict[tuple[str, ...], InProcessLab] = {}
         self.clock_s = 0.0
@@ -118,7 +118,7 @@ class World:
         return CaseResult(tuple((self._repeat(case),) for _ in range(case.repeats)))
 
     def _repeat(self, case: Case) -> Transcript:
-        acting = [one for one in self._courses if self._acts(one)]
+        acting = [one for one in self._timings if self._acts(one)]
         lab = self._lab(tuple(one.at(self._random) for one in acting))
         *services, client = lab.commands(case)
         with using_lab(lab):
@@ -127,7 +127,7 @@ class World:
         self.clock_s += _MEASUREMENT_S
         return replace(found, started_at=start)
 
-    def _acts(self, one: Course) -> bool:
+    def _acts(self, one: FaultTiming) -> bool:
         is_drawn = one.chance == 1 or self._random.random() < one.chance
         return is_drawn and self.clock_s >= one.after_s
 
@@ -213,10 +213,10 @@ def play(run: DrawnRun) -> Play:
     results = followed_up(world, found, diagnosis)
     diagnosed = diagnosis.diagnosed(results)
     level = sample.level(lab.platform, lab.cluster, _LEVEL, _ROUNDS, sampled=False)
-    said = (*unknown(results, diagnosed), *unplanned(lab.platform, level))
+    message = (*unknown(results, diagnosed), *unplanned(lab.platform, level))
     verdict = {
         "causes": [cause.to_json() for cause in diagnosed.causes],
-        "unknown": [one.to_json() for one in said],
+        "unknown": [one.to_json() for one in message],
         "notes": list(notes(results)),
         "not_applicable": not_applicable(lab.platform, level),
     }

@@ -1,7 +1,7 @@
-"""What is unlike the documents in a study: the noise, and physics that the diagnosis was not told.
+"""What is unlike the documents in a study: the noise, and physics that the diagnosis does not model.
 
 Most of the physics is the lab's (``railgauge_lab.sim.physics``). Losses that differ from execution
-to execution are the study's own, which plays the course of each fault.
+to execution are the study's own, which plays the timing of each fault.
 """
 
 from __future__ import annotations

@@ -181,8 +181,8 @@ def test_a_fault_that_only_a_slower_part_was_measured_with_is_hidden():
         "why": "measured only with slow-node (h200-01)",
     }
     for unknown, expected in (([line], Count.HIDDEN), ([], Count.SWALLOWED)):
-        said = verdict(cause("slow-node", "h200-01"), unknown=unknown)
-        studied = StudiedRun((SLOW_GPU, other), (MASKED, SEEN), said, (RED,))
+        printed = verdict(cause("slow-node", "h200-01"), unknown=unknown)
+        studied = StudiedRun((SLOW_GPU, other), (MASKED, SEEN), printed, (RED,))
         assert counted(studied)[0].count is expected
     seen = StudiedRun((SLOW_GPU, other), (SEEN, SEEN), verdict(unknown=[line]), (RED,))
     assert counted(seen)[0].count is Count.SWALLOWED, "a figure shows it"
@@ -199,8 +199,8 @@ def test_a_slow_node_behind_errors_of_its_only_link_is_hidden() -> None:
         "why": "measured only with link-error-rate (h200-02, mlx5_0)",
     }
     for unknown, expected in (([line], Count.HIDDEN), ([], Count.SWALLOWED)):
-        said = verdict(cause("link-error-rate", "h200-02", "mlx5_0"), unknown=unknown)
-        studied = StudiedRun((SLOW_NODE, errors), (SEEN, BELOW), said, (RED,))
+        printed = verdict(cause("link-error-rate", "h200-02", "mlx5_0"), unknown=unknown)
+        studied = StudiedRun((SLOW_NODE, errors), (SEEN, BELOW), printed, (RED,))
         assert counted(studied)[0].count is expected
 
 

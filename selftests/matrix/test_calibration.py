@@ -16,8 +16,8 @@ def test_each_band_says_whether_its_probability_lies_within():
     pairs = [(0.98, True)] * 9 + [(0.98, False)] + [(0.9999, True)] * 90 + [(0.9999, False)] * 10
     first, second = calibration([*pairs, (0.5, False)])
     assert first.startswith("   10 causes with a probability of 0.97 to 0.99: 9 right, 90.00%")
-    assert first.endswith("said 98.000%, within it")
-    assert second.endswith("said 99.990%, outside of it")
+    assert first.endswith("predicted 98.000%, within it")
+    assert second.endswith("predicted 99.990%, outside of it")
 
 
 def test_a_probability_of_one_counts():

@@ -41,7 +41,7 @@ def drawn_faults(platform: str, nodes: int, seed: int, count: int) -> DrawnFigur
 def test_faults_drawn_from_the_model_are_found_again(platform, seed):
     """Each is decided or among the suspects, and no other part is decided."""
     drawn = drawn_faults(platform, 4 + seed % 2, seed, 1 + seed % 2)
-    found = inferred(drawn.results()).findings
+    found = inferred(drawn.results()).found_parts
     decided = {one.part for one in found if one.is_decided}
     suspected = {part for one in found for part in (one.part, *one.rivals)}
     assert decided <= set(drawn.faults)
@@ -53,7 +53,7 @@ def test_a_loss_that_varies_is_one_fault(seed):
     drawn = lab("mi300x", 5, seed)
     node = drawn.random.choice(drawn.cluster.nodes).name
     drawn.faults = {ClusterPart(KindOfPart.NODE, node): -0.3}
-    (found,) = inferred(drawn.results(varying=True)).findings
+    (found,) = inferred(drawn.results(varying=True)).found_parts
     assert found.is_decided
     assert (found.part.kind, found.part.node, found.when) == ("node", node, When.VARYING)
 
@@ -62,7 +62,7 @@ def test_two_faults_of_one_part_are_both_found_and_counted_apart():
     drawn = lab("mi300x", 5, 4)
     node = ClusterPart(KindOfPart.NODE, drawn.cluster.nodes[2].name)
     drawn.faults = {node: -0.05}
-    found = {one.when: one for one in inferred(drawn.results(at_times={node: -0.2})).findings}
+    found = {one.when: one for one in inferred(drawn.results(at_times={node: -0.2})).found_parts}
     assert set(found) == {When.ALWAYS, When.AT_TIMES}
     assert {one.part for one in found.values()} == {node}
     assert found[When.ALWAYS].slow == found[When.ALWAYS].of
@@ -70,7 +70,7 @@ def test_two_faults_of_one_part_are_both_found_and_counted_apart():
 
 
 def test_a_healthy_cluster_has_no_finding():
-    assert inferred(lab("metax-c500", 4, 1).results()).findings == ()
+    assert inferred(lab("metax-c500", 4, 1).results()).found_parts == ()
 
 
 def test_what_a_fact_shows_explains_a_loss_away():
@@ -80,13 +80,13 @@ def test_what_a_fact_shows_explains_a_loss_away():
     drawn.faults = {slow: -0.2}
     results = drawn.results()
     before = inferred(results)
-    (open_one,) = before.findings
+    (open_one,) = before.found_parts
     assert not open_one.is_decided
     other = next(part for part in (open_one.part, *open_one.rivals) if part.kind is KindOfPart.NODE)
     shown = KnownCause(
         "link-error-rate", frozenset({other.node}), frozenset(), "", lambda item: bool(item.nodes)
     )
-    assert inferred(results, [shown]).findings == ()
+    assert inferred(results, [shown]).found_parts == ()
 
 
 def test_the_probabilities_of_courses_sum_to_one():
@@ -100,7 +100,7 @@ def test_a_nic_that_sends_even_more_slowly_may_be_two_slow_directions():
     drawn = lab("h100-tcpx", 5, 11)
     nic = ClusterPart(KindOfPart.NIC, "tcpx02", "eth1")
     drawn.faults = {nic: -0.16, replace(nic, kind=KindOfPart.SEND): -0.23}
-    found = inferred(drawn.results()).findings
+    found = inferred(drawn.results()).found_parts
     assert {one.part.kind for one in found if one.is_decided} == {KindOfPart.SEND}
     suspected = {part.kind for one in found for part in (one.part, *one.rivals)}
     assert {KindOfPart.NIC, KindOfPart.SEND, KindOfPart.RECEIVE} <= suspected

@@ -10,7 +10,7 @@ from blind_draw import DrawnRun
 from healthy_seeds import bench
 from healthy_seeds_lab import InProcessLab, using_lab
 from injections import Injection
-from quick_study import Course, main, missed, one, play
+from quick_study import FaultTiming, main, missed, one, play
 from straggler_seeds import results
 from timed_diagnosis import TimedDiagnosis
 
@@ -33,14 +33,14 @@ RUNS = {
     (103, 189): "the fine direction of a slow NIC is measured again",
     (103, 210): "a group lost far more than the slow NIC of one of its nodes costs",
     (103, 280): "one direction of a NIC, by its measurement with a good node",
-    (104, 5): "ends that come and go are not cleared by two fine measurements",
+    (104, 5): "intermittent ends are not cleared by two fine measurements",
     (104, 213): "neither a sum of both directions nor an item of a slow path shows a direction",
     (104, 246): "an end that was no suspect at first is measured in both directions",
     (105, 124): "the other direction is measured with a good node",
-    (106, 133): "a partner that comes and goes makes no other direction slow",
+    (106, 133): "an intermittent partner makes no other direction slow",
     (106, 189): "a node that a slow path leaves one slow partner of is measured with another one",
-    (105, 16): "a slow path and a slow NIC explain what a node that comes and goes does",
-    (106, 74): "one NIC of a node that seemed to come and go was slow, and the other one was not",
+    (105, 16): "a slow path and a slow NIC explain what an intermittent node does",
+    (106, 74): "one NIC of a node that seemed intermittent was slow, and the other one was not",
     (106, 77): "a NIC that is slower than its slow node",
     (106, 162): "five parts of one node, of which most were fine at times",
     (201, 23): "a direction is slow as a whole if the other one is slow when measured again",
@@ -72,10 +72,10 @@ RUNS = {
     (31001, 377): "a node of which only collectives are slow again may have a slow NIC",
     (31003, 19): "each NIC is measured several times, as it may be slow at times",
     (31003, 28): "a slow NIC that was slow again says nothing of the others of its node",
-    (31003, 44): "a node that comes and goes is measured in both directions with a third node",
+    (31003, 44): "an intermittent node is measured in both directions with a third node",
     (31004, 31): "what it received was slow again each time, and what it sent was fine",
     (31004, 126): "a suspect that was cleared does not explain what was slow with it again",
-    (31005, 124): "a node that comes and goes, and one that it was slow with",
+    (31005, 124): "an intermittent node, and one that it was slow with",
     (31003, 34): "a group that lost far more than an undecided cause costs",
     (31003, 82): "what it sends is behind a slow node where the limit is higher",
     (31003, 167): "a group that lost far more than a slow direction costs",
@@ -87,12 +87,12 @@ RUNS = {
     (910001, 66): "a pair of suspects that was measured is not asked for again",
     (910001, 198): "the ends of an undecided path are measured with others",
     (910001, 73): "the one NIC of a node is no fault beside it",
-    (910001, 110): "a node that comes and goes is measured several times with its one good partner",
+    (910001, 110): "an intermittent node is measured several times with its one good partner",
     (910001, 120): "host memory that lost far less than a GPU's path is another fault",
     (910001, 127): "collectives alone name no direction",
     (910001, 191): "a loss of noise tells no fine repeat from a slow one",
     (910002, 99): "a direction that became slow explains more than a path",
-    (910002, 188): "a NIC slow by chance, of a node that comes and goes",
+    (910002, 188): "a NIC slow by chance, of an intermittent node",
     (910003, 34): "of two slow ends of a path, the slower one hides the other",
     (910003, 52): "what was slow the other way when measured again is listed",
     (910003, 91): "a single partner of which nothing else is known is a suspect",
@@ -193,16 +193,16 @@ def test_a_gpu_that_slows_down_before_the_collectives_is_named_by_a_training():
 
 
 def test_a_course_is_read_as_the_lab_reads_it():
-    assert Course.of("slow-node@n1=4%") == Course("slow-node@n1=4%")
-    assert Course.of("slow-nic@n1:mlx5_0,p=0.3") == Course("slow-nic@n1:mlx5_0", 0.3)
-    assert Course.of("slow-gpu@n1:3=2%,after=30s") == Course("slow-gpu@n1:3=2%", 1.0, 30.0)
+    assert FaultTiming.of("slow-node@n1=4%") == FaultTiming("slow-node@n1=4%")
+    assert FaultTiming.of("slow-nic@n1:mlx5_0,p=0.3") == FaultTiming("slow-nic@n1:mlx5_0", 0.3)
+    assert FaultTiming.of("slow-gpu@n1:3=2%,after=30s") == FaultTiming("slow-gpu@n1:3=2%", 1.0, 30.0)
 
 
 def test_the_command_counts_all_runs_and_what_they_cost(capsys):
     assert main(["--seed", "102", "--first", "7", "--runs", "1", "--jobs", "1"]) == 0
-    said = capsys.readouterr().out
-    assert "0 wrong of 2 decided causes" in said
-    assert "executions added a run" in said
+    printed = capsys.readouterr().out
+    assert "0 wrong of 2 decided causes" in printed
+    assert "executions added a run" in printed
 
 
 # Runs of whole blind studies, in which one slow part was not named, or a wrong one was.

@@ -37,20 +37,20 @@ def test_a_loss_of_one_per_cent_is_fitted_as_it_is_and_not_named(seed):
     one = inference("h200", "nightly", "slow-node@h200-02=1%", seed=seed)
     ((node, device, _, lost),) = best(one)
     assert (node, device, lost) == ("h200-02", "", 0.01)
-    assert one.findings == ()
+    assert one.found_parts == ()
 
 
 @pytest.mark.parametrize("share", [3, 6])
 def test_a_slow_link_that_collectives_use_is_told_from_a_gpu_that_is_slow_at_times(share):
     one = inference("mi300x", "nightly", f"slow-xgmi@mi02:0>7={share}%")
-    (link,) = one.findings
+    (link,) = one.found_parts
     assert link.is_decided
     assert (link.part.node, link.part.device, link.when) == ("mi02", "gpu0>gpu7", When.ALWAYS)
 
 
 def test_two_stragglers_of_different_nodes_are_both_named():
     faults = ("slow-nic@mx02:mlx5_1=3%", "slow-gpu@mx03:3=4%")
-    found = inference("metax-c500", "smoke", *faults).findings
+    found = inference("metax-c500", "smoke", *faults).found_parts
     decided = {(one.part.node, one.part.device) for one in found if one.is_decided}
     assert decided == {("mx02", "mlx5_1"), ("mx03", "gpu3")}
 

@@ -196,7 +196,7 @@ def measured(module: str, allowed: dict[str, str], folder: Path) -> tuple[Counte
         raise SystemExit(f"{module}: its tests fail as it is, or take too long\n{log.read_text()}")
     limit_s = 10 + 3 * (time.monotonic() - began)
     figures: Counter[str] = Counter()
-    told, met = [], set()
+    reported, met = [], set()
     for mutant in mutants(source):
         code = outcome(module, mutant.source, limit_s, log)
         if code == ELSEWHERE:
@@ -206,10 +206,10 @@ def measured(module: str, allowed: dict[str, str], folder: Path) -> tuple[Counte
         figures["late"] += code == LATE
         met |= {str(mutant)} if ends == "listed" else set()
         if ends == "alive":
-            told.append(f"  {module}:{mutant.line}: {mutant}")
-            print(told[-1], flush=True)
+            reported.append(f"  {module}:{mutant.line}: {mutant}")
+            print(reported[-1], flush=True)
     return figures, [
-        *told,
+        *reported,
         *(f"  {module}: no longer lives: {one}" for one in allowed.keys() - met),
     ]
 
@@ -231,8 +231,8 @@ def main() -> int:
             began = time.monotonic()
             groups = [group for group in listed if group["module"] == module]
             allowed = {one: group["because"] for group in groups for one in group["mutants"]}
-            figures, told = measured(module, allowed, Path(folder))
-            complaints += told
+            figures, reported = measured(module, allowed, Path(folder))
+            complaints += reported
             total += figures
             print(f"{_line(module, figures)}, {time.monotonic() - began:.0f} s", flush=True)
     print(_line("all", total), *complaints, sep="\n")

@@ -41,12 +41,12 @@ Path("jump.yaml").write_text(json.dumps(document))
 def wait(what, limit_s):
     until = time.monotonic() + limit_s
     while not what():
-        assert time.monotonic() < until, Path("said.txt").read_text()
+        assert time.monotonic() < until, Path("output.txt").read_text()
         time.sleep(0.2)
 
-with open("said.txt", "wb") as said:
+with open("output.txt", "wb") as output:
     run = subprocess.Popen([sys.executable, "-m", "pytest", "--hostfile", "jump.yaml", *OPTIONS],
-                           stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT)
+                           stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
     wait(held.exists, 60)
     subprocess.run(["ip", "link", "set", "tcp02", "down"], check=True)
     cut = time.monotonic()
@@ -54,7 +54,7 @@ with open("said.txt", "wb") as said:
     FOUND["named_s"] = FOUND["waited_s"] = None
     while run.poll() is None and time.monotonic() - cut < 150:
         time.sleep(0.2)
-        text = Path("said.txt").read_text()
+        text = Path("output.txt").read_text()
         if FOUND["waited_s"] is None and "waiting for tcp0" in text:
             FOUND["waited_s"] = time.monotonic() - cut
         if FOUND["named_s"] is None and re.search("tcp02: .*nothing has come", text):
@@ -63,7 +63,7 @@ with open("said.txt", "wb") as said:
     FOUND["code"] = run.poll()
     if run.poll() is None:
         run.kill()
-FOUND["said"] = Path("said.txt").read_text()
+FOUND["output"] = Path("output.txt").read_text()
 FOUND["verdict"] = json.loads((latest / "verdict.json").read_text())
 """
 
@@ -85,10 +85,10 @@ def lost(cannot_run: Any, tmp_path_factory: pytest.TempPathFactory) -> SimpleNam
 
 
 def test_the_run_names_the_node_within_a_minute_and_ends(lost: SimpleNamespace) -> None:
-    assert lost.code == 10, lost.said
-    assert lost.waited_s is not None, lost.said
+    assert lost.code == 10, lost.output
+    assert lost.waited_s is not None, lost.output
     assert lost.waited_s < 25, "a tool is awaited from twice its usual time and 10 s on"
-    assert lost.named_s is not None, lost.said
+    assert lost.named_s is not None, lost.output
     assert 30 < lost.named_s < 60
     assert lost.ended_s < 120
     (cause,) = lost.verdict["causes"]
@@ -97,4 +97,4 @@ def test_the_run_names_the_node_within_a_minute_and_ends(lost: SimpleNamespace) 
 
 def test_the_other_nodes_are_measured(lost: SimpleNamespace) -> None:
     assert lost.verdict["coverage"]["pairs"] == {"tested": 1, "declared": 3}
-    assert "lease: tcp03" not in lost.said, "its connection is whole, and so is its lease"
+    assert "lease: tcp03" not in lost.output, "its connection is whole, and so is its lease"

@@ -210,10 +210,10 @@ def test_nothing_is_left_however_it_ends(number, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", None)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    mark, said = tmp_path / f"mark-{number}", tmp_path / "pid"
+    mark, printed = tmp_path / f"mark-{number}", tmp_path / "pid"
     script = f"""
 import os, pathlib, time
-pathlib.Path({str(said)!r}).write_text(os.environ["RAILGAUGE_HOSTFILE"])
+pathlib.Path({str(printed)!r}).write_text(os.environ["RAILGAUGE_HOSTFILE"])
 open({str(mark)!r}, "w"); time.sleep(600)
 """
     process = subprocess.Popen(

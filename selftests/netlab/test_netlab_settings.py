@@ -59,9 +59,9 @@ def test_what_is_no_fault_is_one_line(kind, word, capsys):
     with pytest.raises(BadInput):
         asked(**{kind: word})
     assert main(["tcp-lab", f"--{kind}", word, "--", "true"]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("railgauge: ")
-    assert said.count("\n") == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith("railgauge: ")
+    assert printed.count("\n") == 1
 
 
 @pytest.mark.parametrize("count", [0, 1, 129])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from testing.lab_bench import NAMES
-from testing.node_checks import checked, told
+from testing.node_checks import checked, reported
 from testing.programs import node_path
 
 from railgauge.cli import main
@@ -33,14 +33,14 @@ def test_a_healthy_node_is_accepted(start_lab, platform):
     ],
 )
 def test_a_fault_is_named_with_its_part(start_lab, platform, fault, named, drains):
-    found = told(start_lab(platform, fault))
+    found = reported(start_lab(platform, fault))
     assert (found["verdict"], found["evidence"]) == ("rejected", "simulated")
     assert [(c["cause"], c["where"]["device"]) for c in found["causes"]] == [named]
     assert found["drain"] is drains
 
 
 def test_a_fault_of_another_node_is_none_of_this_one(start_lab):
-    assert told(start_lab("h200", "ecc@h200-02:3"))["verdict"] == "accepted"
+    assert reported(start_lab("h200", "ecc@h200-02:3"))["verdict"] == "accepted"
 
 
 def test_what_cannot_be_seen_is_said_and_nothing_is_accepted(start_lab):
@@ -55,12 +55,12 @@ def test_what_cannot_be_seen_is_said_and_nothing_is_accepted(start_lab):
 
 def test_jobs_on_the_gpus_are_a_fault_unless_the_node_may_run_jobs(start_lab):
     bench = start_lab("h200", "background-diagnostics@h200-01")
-    assert [c["cause"] for c in told(bench)["causes"]] == ["background-gpu-diagnostics"]
-    assert told(bench, "--busy")["verdict"] == "accepted"
+    assert [c["cause"] for c in reported(bench)["causes"]] == ["background-gpu-diagnostics"]
+    assert reported(bench, "--busy")["verdict"] == "accepted"
 
 
 def test_expectations_that_hold_nodes_against_each_other_are_listed(start_lab):
-    found = told(start_lab("h200"))
+    found = reported(start_lab("h200"))
     assert {"clock", "boot_id", "kernel", "gpu_driver"} <= {*found["not_judged_alone"]}
     assert "gpu_vbios" not in found["not_judged_alone"]  # alike among the GPUs of one model
 

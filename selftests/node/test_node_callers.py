@@ -33,8 +33,8 @@ UNSEEN = NodeReport(Verdict.INCOMPLETE, "n1: incomplete: z", "", (), {})
     ],
 )
 def test_each_caller_gets_its_exit_codes(named, report, code, out, err):
-    said = FORMATS[named](report)
-    assert (said.code, [*said.out], [*said.err]) == (code, out, err)
+    printed = FORMATS[named](report)
+    assert (printed.code, [*printed.out], [*printed.err]) == (code, out, err)
 
 
 def test_a_report_is_read_back_as_it_was_written():

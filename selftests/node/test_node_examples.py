@@ -15,22 +15,22 @@ from testing.programs import folder_of
 from railgauge.cli import parser
 
 FAULT = "port-down@viper:mlx5_0"
-SINFO = "#!/bin/sh\nprintf '%s\\n' \"$SAID\"\n"
+SINFO = "#!/bin/sh\nprintf '%s\\n' \"$STATE\"\n"
 SCONTROL = "#!/bin/sh\nprintf '<%s>' \"$@\"\n"
 
 
 @pytest.fixture
 def run(start_lab, tmp_path):
-    """``run(script, *faults, said=...)``: on a node of which sinfo says that."""
+    """``run(script, *faults, printed=...)``: on a node whose state sinfo prints so."""
     basic = str(folder_of(tmp_path / "basic", "realpath", "hostname"))
 
-    def run(script, *faults, said="idle none"):
+    def run(script, *faults, printed="idle none"):
         bench = start_lab("connectx4-homelab", *faults)
         for name, text in {"sinfo": SINFO, "scontrol": SCONTROL}.items():
             (bench.home(0) / "bin" / name).write_text(text)
             (bench.home(0) / "bin" / name).chmod(0o755)
         name = bench.nodes[0].name
-        made = entered(bench, tmp_path, script, basic, SAID=said, SLURMD_NODENAME=name)
+        made = entered(bench, tmp_path, script, basic, STATE=printed, SLURMD_NODENAME=name)
         return subprocess.run([made], capture_output=True, text=True, timeout=60, check=False)
 
     return run
@@ -49,17 +49,17 @@ def test_a_node_with_a_fault_is_drained_with_the_cause(run):
     reason = "railgauge: link-down mlx5_0, simulated node check"
     drained = f"<update><nodename=viper><state=drain><reason={reason}>"
     assert outcome(run("slurm-health.sh", FAULT)) == (0, drained, "")
-    failed = run("slurm-health.sh", FAULT, said="drained Prolog error")
+    failed = run("slurm-health.sh", FAULT, printed="drained Prolog error")
     assert outcome(failed) == (0, drained, "")
 
 
 def test_a_node_that_somebody_drained_keeps_its_reason(run):
-    assert outcome(run("slurm-health.sh", FAULT, said="drained fan 3 is loud")) == (0, "", "")
+    assert outcome(run("slurm-health.sh", FAULT, printed="drained fan 3 is loud")) == (0, "", "")
 
 
 def test_a_prolog_fails_for_a_fault_alone(run):
-    said = "node check (1): railgauge: link-down mlx5_0, simulated node check\n"
-    assert outcome(run("slurm-prolog.sh", FAULT)) == (1, "", said)
+    printed = "node check (1): railgauge: link-down mlx5_0, simulated node check\n"
+    assert outcome(run("slurm-prolog.sh", FAULT)) == (1, "", printed)
     unseen = run("slurm-prolog.sh", "tool-missing@viper:ibv_devinfo")
     assert (unseen.returncode, unseen.stdout) == (0, "")
     assert unseen.stderr.startswith("node check (10): viper: incomplete (simulated): ")

@@ -6,7 +6,7 @@ import json
 from datetime import datetime, timedelta, timezone
 
 import pytest
-from testing.node_checks import checked, told
+from testing.node_checks import checked, reported
 
 from railgauge.core.errors import BadInput
 from railgauge.facts import NodeFacts
@@ -29,31 +29,31 @@ def causes(found):
 def test_a_fault_is_told_by_one_check_of_those_that_look_at_the_time_since_the_last(start_lab):
     bench = start_lab("h200", LOGGED)
     new = ("--log-since", "check")
-    assert causes(told(bench, *new)) == ["gpu-xid"], "the first check looks back to the boot"
-    found = told(bench, *new)
+    assert causes(reported(bench, *new)) == ["gpu-xid"], "the first check looks back to the boot"
+    found = reported(bench, *new)
     assert (found["verdict"], causes(found)) == ("accepted", [])
-    assert causes(told(bench)) == ["gpu-xid"], "it is there as long as the node is up"
+    assert causes(reported(bench)) == ["gpu-xid"], "it is there as long as the node is up"
 
 
 def test_a_result_of_another_part_of_the_log_is_not_told(start_lab):
     bench = start_lab("h200", LOGGED)
-    told(bench)
-    assert told(bench, "--log-since", "check")["verdict"] == "accepted"
-    assert told(bench, "--cache", "5")["verdict"] == "rejected"
+    reported(bench)
+    assert reported(bench, "--log-since", "check")["verdict"] == "accepted"
+    assert reported(bench, "--cache", "5")["verdict"] == "rejected"
 
 
 def test_what_was_logged_before_a_time_does_not_count(start_lab):
     bench = start_lab("h200", LOGGED)
-    assert told(bench, "--log-since", ago(hours=25))["verdict"] == "rejected"
-    assert told(bench, "--log-since", ago(hours=1))["verdict"] == "accepted"
+    assert reported(bench, "--log-since", ago(hours=25))["verdict"] == "rejected"
+    assert reported(bench, "--log-since", ago(hours=1))["verdict"] == "accepted"
     local = datetime.now() - timedelta(hours=1)
-    assert told(bench, "--log-since", f"{local:%Y-%m-%dT%H:%M}")["verdict"] == "accepted"
+    assert reported(bench, "--log-since", f"{local:%Y-%m-%dT%H:%M}")["verdict"] == "accepted"
 
 
 def test_a_log_that_cannot_be_read_is_accepted_since_no_time(start_lab):
     bench = start_lab("h200", "kernel-log-denied@h200-01")
     for when in ("boot", "check", ago(hours=1)):
-        assert told(bench, "--log-since", when)["verdict"] == "incomplete"
+        assert reported(bench, "--log-since", when)["verdict"] == "incomplete"
 
 
 @pytest.mark.parametrize("when", ["yesterday", "", "9999", "2026-13-01", "-1"])

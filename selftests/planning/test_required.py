@@ -204,8 +204,8 @@ def judged(scope, records, planned=None):
         software="0",
         directions=DIRECTED,
     )
-    findings = RunResults(records, {}, scope.platform, scope.cluster)
-    return run, findings
+    results = RunResults(records, {}, scope.platform, scope.cluster)
+    return run, results
 
 
 def test_a_complete_run_is_accepted_and_one_open_required_check_makes_it_incomplete(homelab):

@@ -23,7 +23,7 @@ def ended(session):
     stats = config.pluginmanager.getplugin("terminalreporter").stats
     pages = [one for one in config.pluginmanager.get_plugins() if isinstance(one, BaseReport)]
     return {
-        "untold": [[r.nodeid, r.when, r.sections] for r in stats.get("", ())],
+        "unset": [[r.nodeid, r.when, r.sections] for r in stats.get("", ())],
         "passed": len(stats["passed"]), "of pages": len(pages[0]._reports),
         "keywords": any(report.keywords for report in stats["passed"]),
         "items": len(session.items),
@@ -58,5 +58,5 @@ def test_a_run_keeps_no_report_that_is_not_shown(run):
 
 def test_captured_output_is_kept(run):
     _, counts = run
-    assert counts["untold"]
-    assert all("of the setup" in str(sections) for _, _, sections in counts["untold"])
+    assert counts["unset"]
+    assert all("of the setup" in str(sections) for _, _, sections in counts["unset"])

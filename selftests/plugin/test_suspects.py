@@ -15,14 +15,14 @@ def asked(*, confirm, recorded=None, corrupt=False, interrupted=False, **session
     """Whether the controller looks for suspects, and what it returns."""
     looked = []
 
-    def findings():
+    def results():
         looked.append(True)
         return RunResults({}, {}, PLATFORM, cluster())
 
     run = SimpleNamespace(
         services=SimpleNamespace(recorded=recorded),
         settings=SimpleNamespace(confirm=confirm),
-        findings=findings,
+        results=results,
         is_corrupt=corrupt,
     )
     ended = {"exitstatus": pytest.ExitCode.TESTS_FAILED, "shouldfail": False, "shouldstop": False}

@@ -169,7 +169,7 @@ def _said(text: str) -> Iterator[int]:
     tree = ast.parse(text)
     docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
-        said = getattr(node, "value", "") if isinstance(node, ast.Constant) else ""
+        printed = getattr(node, "value", "") if isinstance(node, ast.Constant) else ""
         name = getattr(node, "id", getattr(node, "attr", ""))
-        if id(node) not in docs and "simulated" in f"{said}{name}".lower():
+        if id(node) not in docs and "simulated" in f"{printed}{name}".lower():
             yield node.lineno

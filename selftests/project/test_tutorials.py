@@ -65,12 +65,12 @@ def test_the_platform_is_short():
 def test_the_platform_is_planned_and_says_what_else_could_be_measured(own):
     own.walk("A platform")
     plan = commands("A platform")[0].strip()
-    said = own.run(plan).stdout
-    assert "nodes: tcp[01-02]\n" in said
-    assert "\nrung 1, network, 0 min: host_tcp_bandwidth (1 run" in said
-    assert "\nnot applicable, the platform declares no GPU: " in said
-    assert "\nnot applicable, the platform declares no NIC with RDMA: " in said
-    assert re.search(r"\ncan be measured here, no limit: \d+ tests, --all shows them\n", said)
+    printed = own.run(plan).stdout
+    assert "nodes: tcp[01-02]\n" in printed
+    assert "\nrung 1, network, 0 min: host_tcp_bandwidth (1 run" in printed
+    assert "\nnot applicable, the platform declares no GPU: " in printed
+    assert "\nnot applicable, the platform declares no NIC with RDMA: " in printed
+    assert re.search(r"\ncan be measured here, no limit: \d+ tests, --all shows them\n", printed)
     listed = own.run(f"{plan} --all").stdout.partition("\ncan be measured here, no limit: ")[2]
     assert "cpu_governor" in listed
     assert "pair_all_reduce" in listed
@@ -84,10 +84,10 @@ def test_the_tool_costs_other_platforms_nothing(own):
     assert other["not_limited"] == [
         "memory_copy", "scaling_all_reduce", "scaling_all_reduce_tree",
     ]  # fmt: skip
-    said = own.run(
+    printed = own.run(
         "LC_ALL=C dd if=/dev/zero of=/dev/null bs=1M count=64 2>&1 | railgauge parse dd -"
     )
-    (sample,) = json.loads(said.stdout)["samples"]
+    (sample,) = json.loads(printed.stdout)["samples"]
     assert sample["metric"] == "copy_rate"
     assert sample["value"] > 0
 

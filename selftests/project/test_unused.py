@@ -21,8 +21,8 @@ BY_PATH = {"railgauge.facts.model: GidFacts.roce_version"}
 @cache
 def product():
     users = [ROOT / "conftest.py", *sorted((ROOT / "tests").rglob("*.py"))]
-    said = (ROOT / "pyproject.toml").read_text()
-    entries = re.findall(r'^[\w-]+ = "(railgauge\.[\w.]*(?::\w+)?)"', said, re.MULTILINE)
+    printed = (ROOT / "pyproject.toml").read_text()
+    entries = re.findall(r'^[\w-]+ = "(railgauge\.[\w.]*(?::\w+)?)"', printed, re.MULTILINE)
     packages = [ROOT / "src" / name for name in ("railgauge", "railgauge_lab")]
     return Packages(packages, users, entries)
 

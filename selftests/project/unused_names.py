@@ -97,14 +97,14 @@ class Packages:
         # Modules by name: their attributes are read later. An entry may be a module of hooks.
         self.loaded = {entry for entry in entries if ":" not in entry}
         self.taken: set[str] = set()  # attributes of values, and arguments, which may be fixtures
-        self.said: set[str] = set()  # words in strings: names of modules, of attributes for getattr
+        self.in_strings: set[str] = set()  # words in strings: names of modules, of attributes for getattr
         self.open: set[str] = (
             set()
         )  # packages from which a module is imported by a name in a string
         pages = _texts(folders, "*.j2")
         self.in_templates = {word for page in pages for word in re.findall(r"\w+", page)}
-        self.said |= self.in_templates
-        self.said |= {word for text in _texts(folders, "*.json") for word in _WORD.findall(text)}
+        self.in_strings |= self.in_templates
+        self.in_strings |= {word for text in _texts(folders, "*.json") for word in _WORD.findall(text)}
         self._waiting: list[Name] = [(module.name, "") for module in self.users]
         self._waiting += [(m, name) for entry in entries for m, _, name in [entry.partition(":")]]
         self._reach()
@@ -131,7 +131,7 @@ class Packages:
         What a class from elsewhere has too is called from there: one that is a base, or that
         ``called`` names for a class that has no base.
         """
-        told = self.taken | self.said
+        reported = self.taken | self.in_strings
         return sorted(
             f"{module}: {name}.{method.name}"
             for module, name in self.reached
@@ -139,7 +139,7 @@ class Packages:
             if isinstance(node, ast.ClassDef)
             for method in node.body
             if isinstance(method, FUNCTIONS) and not method.name.startswith(("_", HOOK))
-            if method.name not in told
+            if method.name not in reported
             if not any(hasattr(base, method.name) for base in self._foreign(module, node))
             if not hasattr(called.get(name), method.name)
         )
@@ -187,14 +187,14 @@ class Packages:
             while self._waiting:
                 self._visit(self._waiting.pop())
             self.loaded |= {
-                name for name in self.modules if _in(self.open, name) and _last(name) in self.said
+                name for name in self.modules if _in(self.open, name) and _last(name) in self.in_strings
             }
-            told = self.taken | self.said
+            reported = self.taken | self.in_strings
             self._waiting = [
                 (module, name)
                 for module in self.loaded
                 for name in (*self.modules[module].definitions, *self.modules[module].bindings, "")
-                if name in told or not name or name.startswith(HOOK)
+                if name in reported or not name or name.startswith(HOOK)
                 if (module, name) not in self.reached
             ]
 
@@ -256,7 +256,7 @@ class Packages:
 
     def _reads(self, module: Module, text: str) -> None:
         """A string may be a module's full name, its name from its folder, or its file."""
-        self.said.add(text)
+        self.in_strings.add(text)
         inner = text.removesuffix(".py") if text.endswith(".py") or "." in text else ""
         self.loaded |= {text, f"{module.package}.{inner}"} & self.modules.keys()
 

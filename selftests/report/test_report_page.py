@@ -19,7 +19,7 @@ from railgauge.report.excerpts import _output
 from railgauge.report.plots.svg import BAD
 from railgauge.run.run_folder import RunFolder
 
-SHOWN = "[...document.querySelectorAll('#groups tbody tr:not(.told)')].filter((r) => !r.hidden)"
+SHOWN = "[...document.querySelectorAll('#groups tbody tr:not(.detail)')].filter((r) => !r.hidden)"
 
 
 def asked(tab, **chosen):
@@ -198,13 +198,13 @@ def test_a_row_opens_by_keyboard_and_closes_again(page):
     asked(page, q="[pair_all_reduce-mx02:mx01")
     page.of("document.querySelector('#groups tr:not([hidden]) a[href^=\"#c\"]').focus()")
     page.press("Enter", 13)
-    detail = page.of("document.querySelector('tr.told').innerText")
+    detail = page.of("document.querySelector('tr.detail').innerText")
     assert "all_reduce_perf" in detail
     assert "exit code 0" in detail
     assert "Avg bus bandwidth" in detail
     assert page.of("document.activeElement.getAttribute('aria-expanded')") == "true"
     page.press("Enter", 13)
-    assert page.of("document.querySelector('tr.told')") is None
+    assert page.of("document.querySelector('tr.detail')") is None
 
 
 def test_seen_in_leads_to_the_row(page, gdr):

@@ -102,8 +102,8 @@ def test_this_machine_is_asked_and_its_lease_is_given_back() -> None:
     with reached(of) as sessions:
         found = asked(of, sessions)
     one = found.seen["n01"]
-    assert one.said
-    assert one.said.shell
+    assert one.self_report
+    assert one.self_report.shell
     assert one.known
     assert one.known.clock_offset_s is not None
     assert isinstance(one.lease, Held)

@@ -108,7 +108,7 @@ def test_an_answer_that_is_lacking_is_no_pass(answer):
     "nodes",
     [
         replace(FOUR, launch=LaunchWay.THROUGH_SUITE),
-        replace(FOUR, launch=LaunchWay.UNTOLD),
+        replace(FOUR, launch=LaunchWay.UNSET),
         replace(FOUR, nodes=FOUR.nodes[:1]),
     ],
 )

@@ -85,7 +85,7 @@ def diagnosed(monkeypatch):
 
 
 def gated_bench(folder, *wanted, slow, for_items=None, **options):
-    judging = {"findings": lambda one: one, "for_items": for_items}
+    judging = {"results_of": lambda one: one, "for_items": for_items}
     return bench(folder, *wanted, slow=slow, judging=judging, **options)
 
 

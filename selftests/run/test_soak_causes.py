@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from railgauge.diagnosis import OPEN, Cause
-from railgauge.diagnosis.model import CERTAIN, LIKELY, Course, Where
+from railgauge.diagnosis.model import CERTAIN, LIKELY, FaultTiming, Where
 from railgauge.run.soak import causes
 from railgauge.run.soak.causes import SoakCauses, lasting
 
@@ -17,10 +17,10 @@ NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 
 
 def cause(name: str, node: str, item: str, confidence: str = LIKELY, since: str = "") -> Cause:
-    course = Course(1, 2, since) if since else None
+    timing = FaultTiming(1, 2, since) if since else None
     return Cause(
         name, Where(node), f"{name} shows", (item, "tests/x.py::fact[a]"), (), confidence, "", "do",
-        "basis", course=course,
+        "basis", timing=timing,
     )  # fmt: skip
 
 
@@ -57,13 +57,13 @@ def test_a_cause_that_appears_once_is_kept_with_its_round_and_time(found):
         "slow-nic shows; in 1 of 96 rounds of the soak, first in round 41 at"
         " 2026-01-31 12:40:00 UTC, 40 min 0 s after the soak began"
     )
-    assert one.course == Course(1, 96)
+    assert one.timing == FaultTiming(1, 96)
     assert one.evidence == ("r41",), "the facts of the survey are no evidence of the soak"
 
 
 def test_a_fault_that_lasts_has_a_beginning(found):
     (one,) = found(5, {n: (cause("slow-node", "a", f"r{n}"),) for n in (3, 4, 5)})
-    assert one.course == Course(3, 5, "2026-01-31T12:02:00+00:00")
+    assert one.timing == FaultTiming(3, 5, "2026-01-31T12:02:00+00:00")
     assert one.evidence == ("r3", "r4", "r5")
     assert "in 3 of 5 rounds of the soak, first in round 3" in one.says
 

@@ -143,7 +143,7 @@ def test_a_broken_package_is_no_rejection_by_a_command(
 def test_a_broken_packaging_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check of the versions needs it itself, and gave a traceback in place of the line."""
     monkeypatch.setitem(sys.modules, "packaging.requirements", None)
-    (line,) = installed.told(ImportError("first")).splitlines()
+    (line,) = installed.explained(ImportError("first")).splitlines()
     assert line.startswith("packaging cannot be imported: ")
     with pytest.raises(ImportError, match="packaging cannot be imported"):
         installed.refuse_unusable()

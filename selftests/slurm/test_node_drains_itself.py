@@ -40,14 +40,14 @@ class Watched:
     bench: Bench
     site: Project
 
-    def told(self, node: str) -> tuple[str, str]:
+    def reported(self, node: str) -> tuple[str, str]:
         """The state of a node in Slurm, and its reason."""
-        said = self.slurm.call("sinfo", "-h", "-N", f"--nodes={node}", "-o", "%T|%E")
-        state, _, reason = said.splitlines()[0].partition("|")
+        printed = self.slurm.call("sinfo", "-h", "-N", f"--nodes={node}", "-o", "%T|%E")
+        state, _, reason = printed.splitlines()[0].partition("|")
         return state, reason
 
     def is_drained(self, node: str, reason: str) -> bool:
-        state, why = self.told(node)
+        state, why = self.reported(node)
         return "drain" in state and why.startswith(reason)
 
     def is_idle(self, node: str) -> bool:
@@ -62,10 +62,10 @@ class Watched:
 
         def ended() -> bool:
             state = self.slurm.call("squeue", "-h", "-t", "all", "-j", job, "-o", "%T").strip()
-            return state not in held or "drain" in self.told(node)[0]
+            return state not in held or "drain" in self.reported(node)[0]
 
         wait_until(ended, UP_LIMIT_S, f"the end of the job on {node}")
-        if "drain" in self.told(node)[0]:
+        if "drain" in self.reported(node)[0]:
             self.slurm.call("scancel", job)
         self.slurm.wait_until_free()
         found = done.exists() and done.read_text() == f"{node}\n"
@@ -159,7 +159,7 @@ def test_a_fault_between_two_jobs_drains_its_node_until_it_is_repaired_and_requa
     with watched.health_checks():
         for node in ("n02", "n03"):
             wait_until(partial(watched.is_drained, node, REASON), UP_LIMIT_S, f"why {node} is")
-    assert watched.told("n04")[0] in ("idle", "allocated", "completing")
+    assert watched.reported("n04")[0] in ("idle", "allocated", "completing")
 
     # The acceptance says the same of both, and that a repair of one is not enough.
     run = watched.site.run("--hostfile=hostfiles/mine.yaml", *SMOKE, *BARE)
@@ -176,10 +176,10 @@ def test_a_fault_between_two_jobs_drains_its_node_until_it_is_repaired_and_requa
 
     # Both repaired, the sign-off stands, and Slurm gives jobs to them again.
     watched.set_port("n03", before)
-    code, said, error = railgauge("requalify", *at_site, signed, "n[02-03]", "--json")
+    code, printed, error = railgauge("requalify", *at_site, signed, "n[02-03]", "--json")
     assert code == 0, error
-    told = json.loads(said)
-    assert (told["was"], told["verdict"]) == ("rejected", "accepted")
+    reported = json.loads(printed)
+    assert (reported["was"], reported["verdict"]) == ("rejected", "accepted")
     watched.slurm.call("scontrol", "update", "nodename=n[02-03]", "state=resume")
     for node in ("n02", "n03"):
         wait_until(partial(watched.is_idle, node), UP_LIMIT_S, f"{node} to be idle")

@@ -66,13 +66,13 @@ def test_a_node_where_nothing_began_is_left_to_be_asked_by_itself() -> None:
 
 
 def test_no_node_speaks_for_another() -> None:
-    found, said = answers("a", "b"), f"{PID}x\n{EXIT}"
+    found, printed = answers("a", "b"), f"{PID}x\n{EXIT}"
     lines = [
         named(0, "a"),
         named(1, "a"),
-        *encoded(1, said),
+        *encoded(1, printed),
         b"1: .\n",
-        *encoded(0, said),
+        *encoded(0, printed),
         b"0: .\n",
     ]
     assert taken(found, [*lines, b"a: no label of srun\n", b"rubbish\n"]) == {}

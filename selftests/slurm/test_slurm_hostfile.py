@@ -48,7 +48,7 @@ def test_clusters_of_earlier_versions_have_no_settings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "printed"),
     [
         (f"{HEAD}slurm: {{queue: gpu}}\n", "queue"),
         (f"{HEAD}slurm: {{wait_s: 0}}\n", "wait_s"),
@@ -60,8 +60,8 @@ def test_clusters_of_earlier_versions_have_no_settings(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(HostfileError, match=rf"mine.yaml:5: .*{said}"):
+def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str, printed: str) -> None:
+    with pytest.raises(HostfileError, match=rf"mine.yaml:5: .*{printed}"):
         loaded(tmp_path, text)
 
 
@@ -76,8 +76,8 @@ def test_a_step_asks_for_what_the_hostfile_says() -> None:
 def test_a_surrounding_job_has_no_say(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SLURM_NTASKS", "SRUN_CPUS_PER_TASK", "SLURM_JOB_ID", "SLURM_CONF", "SALLOC_QOS"):
         monkeypatch.setenv(name, "x")
-    said = environment()
-    assert {name for name in said if name.startswith(("SLURM", "SRUN", "SALLOC"))} == {
+    printed = environment()
+    assert {name for name in printed if name.startswith(("SLURM", "SRUN", "SALLOC"))} == {
         "SLURM_CONF",
         "SALLOC_QOS",
     }

@@ -63,12 +63,12 @@ def test_ranks_run_on_their_nodes_with_their_environment(launched: Launched) -> 
     environment = {"PLAIN": "1", "AWKWARD": "a,b \"c\" 'd'"}
     done = launched(hosts("n02", "n03"), ("sh", "-c", script), environment)
     assert done.exit_code == 0, done
-    said = "1 a,b \"c\" 'd'"
+    printed = "1 a,b \"c\" 'd'"
     assert sorted(done.stdout.splitlines()) == [
-        f"0/4 n02 {said}",
-        f"1/4 n02 {said}",
-        f"2/4 n03 {said}",
-        f"3/4 n03 {said}",
+        f"0/4 n02 {printed}",
+        f"1/4 n02 {printed}",
+        f"2/4 n03 {printed}",
+        f"3/4 n03 {printed}",
     ]
     assert kinds(done) == []
 
@@ -130,12 +130,12 @@ FAILURES = {
 
 @pytest.mark.parametrize("name", FAILURES)
 def test_failures_are_recognised(launched: Launched, name: str) -> None:
-    nodes, program, options, said = FAILURES[name]
+    nodes, program, options, printed = FAILURES[name]
     done = launched(nodes, program, options=options)
     assert done.exit_code not in (0, None), done
     assert done.error == ""
     assert kinds(done)[0] == name.split(maxsplit=1)[0], done.stderr
-    assert said in line(done)
+    assert printed in line(done)
 
 
 CANCELLED = """\

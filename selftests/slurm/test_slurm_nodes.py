@@ -35,7 +35,7 @@ def test_nodes_that_can_be_waited_for(state: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "said"),
+    ("state", "printed"),
     [
         ("down", "its Slurm state is down: lost"),
         ("down*", "its Slurm state is down, not responding: lost"),
@@ -44,8 +44,8 @@ def test_nodes_that_can_be_waited_for(state: str) -> None:
     ],
 )
 @pytest.mark.parametrize("for_a_job", [True, False])
-def test_nodes_that_are_no_use(state: str, said: str, for_a_job: bool) -> None:
-    assert SinfoNode(("main*",), state, "n01", "lost").refusal(None, for_a_job=for_a_job) == said
+def test_nodes_that_are_no_use(state: str, printed: str, for_a_job: bool) -> None:
+    assert SinfoNode(("main*",), state, "n01", "lost").refusal(None, for_a_job=for_a_job) == printed
 
 
 def test_a_node_that_is_being_drained_keeps_the_job_that_is_there() -> None:
@@ -56,8 +56,8 @@ def test_a_node_that_is_being_drained_keeps_the_job_that_is_there() -> None:
 
 def test_a_node_that_missed_a_ping_gets_no_job_and_keeps_the_one_that_is_there() -> None:
     node = SinfoNode(("main*",), "mixed*", "n01", "")
-    said = "its Slurm state is mixed, not responding: no reason given"
-    assert node.refusal(None, for_a_job=True) == said
+    printed = "its Slurm state is mixed, not responding: no reason given"
+    assert node.refusal(None, for_a_job=True) == printed
     assert node.refusal(None, for_a_job=False) == ""
 
 

@@ -165,8 +165,8 @@ def test_the_nodes_are_free_again(with_a_drained_node: Run, running_slurm: Slurm
 
 def test_a_batch_job_ends_with_the_verdict(within_a_job: Run) -> None:
     run = within_a_job
-    said = "".join(p.read_text() for p in run.project.folder.glob("railgauge-*.out"))
-    assert run.code == 0, run.output + said
+    printed = "".join(p.read_text() for p in run.project.folder.glob("railgauge-*.out"))
+    assert run.code == 0, run.output + printed
     assert run.verdict["verdict"] == "accepted"
     (job,) = [p.stem.partition("-")[2] for p in run.project.folder.glob("railgauge-*.out")]
     reached = json.loads((run.latest / "cluster.json").read_text(encoding="utf-8"))
@@ -187,8 +187,8 @@ def test_shards_are_jobs_of_their_own_and_the_merge_depends_on_them(
     assert run.code == 0, run.output + "".join(logs.values())
     assert len(logs) == 4
     reports = site.project.folder / "reports"
-    told = [json.loads(p.read_text()) for p in reports.glob("*/verdict.json") if not p.is_symlink()]
-    runs = {one["run_id"]: one for one in told}
+    reported = [json.loads(p.read_text()) for p in reports.glob("*/verdict.json") if not p.is_symlink()]
+    runs = {one["run_id"]: one for one in reported}
     parts = sorted(one["part"]["shard"] for one in runs.values() if "part" in one)
     assert parts == ["1/3", "2/3", "3/3"]
     (merged,) = [one for one in runs.values() if "part" not in one]

@@ -38,7 +38,7 @@ FOUR = ("n01", "n02", "n03", "n04")
 TICKET = "bad DIMM | slot 3; see ticket 17"
 
 
-def said(answers: dict[str, Transcript | NoEvidence]) -> dict[str, str]:
+def printed(answers: dict[str, Transcript | NoEvidence]) -> dict[str, str]:
     return {
         node: answer.stdout.strip() if isinstance(answer, Transcript) else str(answer)
         for node, answer in answers.items()
@@ -126,7 +126,7 @@ def test_a_run_within_an_allocation_uses_it(slurm: Slurm, monkeypatch: pytest.Mo
         )  # of the surrounding job; a step must not inherit them
         with opened(cluster("n02", "n03")) as reached:
             assert slurm.jobs() == [job]
-            assert said(asked(reached, WHO)) == {
+            assert printed(asked(reached, WHO)) == {
                 "n02": "n02",
                 "n03": f"n03: not in the allocation {job}, in which this run was started; "
                 "see: scontrol show node n03",
@@ -145,17 +145,17 @@ def test_busy_nodes_are_waited_for_but_not_for_ever(slurm: Slurm) -> None:
 
 
 def test_nodes_that_come_free_are_had(slurm: Slurm) -> None:
-    told: list[str] = []
+    reported: list[str] = []
     with ExitStack() as other:
         other.enter_context(opened(cluster("n02")))
 
         def hear(line: str) -> None:
-            told.append(line)
+            reported.append(line)
             other.close()
 
         with opened(cluster("n01", "n02", wait_s=60.0), hear) as reached:
-            assert said(asked(reached, WHO)) == {"n01": "n01", "n02": "n02"}
-    (line,) = told
+            assert printed(asked(reached, WHO)) == {"n01": "n01", "n02": "n02"}
+    (line,) = reported
     assert re.fullmatch(r"slurm: waiting up to 60 s for n\[01-02\]: job \d+ is pending .*", line)
 
 
@@ -180,7 +180,7 @@ def test_nodes_have_slurms_reason_and_the_others_go_on(slurm: Slurm) -> None:
     names = ("n01", "n02", "n05", "n09")
     with slurm.marked("n02", "drain", TICKET), opened(cluster(*names)) as reached:
         answers = asked(reached, WHO)
-        assert said(answers) == {
+        assert printed(answers) == {
             "n01": "n01",
             "n02": f"n02: its Slurm state is drained: {TICKET}; see: scontrol show node n02",
             "n05": "n05: not in the default partition but in spare; see: scontrol show node n05",
@@ -193,7 +193,7 @@ def test_nodes_have_slurms_reason_and_the_others_go_on(slurm: Slurm) -> None:
 def test_where_no_node_is_to_be_had_each_says_why(slurm: Slurm) -> None:
     with slurm.marked("n02", "drain", TICKET), opened(cluster("n02")) as reached:
         assert slurm.jobs() == []
-        assert TICKET in said(asked(reached, WHO))["n02"]
+        assert TICKET in printed(asked(reached, WHO))["n02"]
 
 
 def test_a_node_that_goes_down_during_the_run_has_its_reason(slurm: Slurm) -> None:
@@ -250,7 +250,7 @@ def test_a_node_that_hangs_is_named_and_the_others_answer(slurm: Slurm) -> None:
     assert isinstance(answers["n03"], NodeUnreachable)
     assert "failed on node n03" in str(answers["n03"])
     del answers["n03"]
-    assert said(answers) == {name: name for name in ("n01", "n02", "n04")}
+    assert printed(answers) == {name: name for name in ("n01", "n02", "n04")}
 
 
 def test_the_survey_has_facts_and_reasons(slurm: Slurm) -> None:

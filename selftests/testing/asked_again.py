@@ -11,7 +11,7 @@ from railgauge.diagnosis.whole import Diagnosis
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
 from railgauge.run import confirming
-from testing.diagnose_scenes import findings, names, pairs_of, path
+from testing.diagnose_scenes import run_results, names, pairs_of, path
 
 NICS = ("mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3")
 RING = list(pairs_of(names(4), 2))
@@ -20,7 +20,7 @@ FINE = 392.0
 
 def run(*items: ItemRecord, nodes: int = 4) -> RunResults:
     asked = (replace(item, ways=("size",)) for item in items)
-    return findings(asked, nodes=names(nodes))
+    return run_results(asked, nodes=names(nodes))
 
 
 def answered(found: RunResults, value: Callable[[Case], float | str]) -> Diagnosis:

@@ -9,7 +9,7 @@ from railgauge.core.model import Cluster, Node
 from railgauge.describing.bus import PciFunction
 from railgauge.describing.readiness.model import (
     NodeDisk,
-    NodeSaid,
+    SelfReport,
     NodeSeen,
     NodesSeen,
     ProgramPlace,
@@ -36,8 +36,8 @@ PORT: dict[str, Any] = {
 NODES = ("n01", "n02", "n03")
 
 
-def said(**changes: Any) -> NodeSaid:
-    good = NodeSaid(
+def self_report(**changes: Any) -> SelfReport:
+    good = SelfReport(
         shell="/bin/bash",
         user="root",
         root="root",
@@ -71,7 +71,7 @@ def seen(name: str, **changes: Any) -> NodeSeen:
     good = NodeSeen(
         node,
         Entry("root by the key ~/.ssh/id_rsa"),
-        said=said(addresses=(f"10.0.0.{int(name[1:])}",)),
+        self_report=self_report(addresses=(f"10.0.0.{int(name[1:])}",)),
         facts=facts(name),
         lease=Held(4711),
         met=of_others,

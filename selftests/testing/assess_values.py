@@ -76,8 +76,8 @@ def measured(*transcripts, on=PLATFORM, of=None, **more):
     return read(on, replace(of or CASE, repeats=len(transcripts)), runs(*transcripts, **more))
 
 
-def outcomes(findings):
-    return [str(one.outcome) for one in findings.judgements], [one.kind for one in findings.errors]
+def outcomes(assessment):
+    return [str(one.outcome) for one in assessment.judgements], [one.kind for one in assessment.errors]
 
 
 def judged(one, size=SIZE, placement=None, on=PLATFORM, **more):

@@ -81,7 +81,7 @@ def at_phone_width(page: Path, folder: Path) -> dict[str, int]:
         f"</script><body><iframe src='{inner.name}' style='width:390px;height:800px;border:0'>",
         encoding="utf-8",
     )
-    told = re.search(r"WIDTHS(\{.*?\})END", look(outer, folder).dom)
-    assert told, "the page did not say how wide it is"
-    widths: dict[str, int] = json.loads(told[1])
+    reported = re.search(r"WIDTHS(\{.*?\})END", look(outer, folder).dom)
+    assert reported, "the page did not say how wide it is"
+    widths: dict[str, int] = json.loads(reported[1])
     return widths

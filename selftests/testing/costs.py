@@ -51,8 +51,8 @@ class Costs:
     def _write(self, what: str) -> None:
         before, self._spent_s = self._spent_s, spent_s()
         lines = [{"what": what, "cpu_s": round(self._spent_s - before, 3)}]
-        while prepared.told:
-            arguments, cpu_s = prepared.told.popleft()
+        while prepared.reported:
+            arguments, cpu_s = prepared.reported.popleft()
             lines.append({"what": "run", "cpu_s": cpu_s, "arguments": arguments, "test": what})
         with self._file.open("a", encoding="utf-8") as file:
             file.write("".join(f"{json.dumps(line)}\n" for line in lines))

@@ -87,11 +87,11 @@ class Tab:
 
     def of(self, script: str) -> Any:
         """Return the value of an expression in the page, after its promise."""
-        told = self.call(
+        reported = self.call(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
         )
-        assert "exceptionDetails" not in told, told
-        return told["result"].get("value")
+        assert "exceptionDetails" not in reported, reported
+        return reported["result"].get("value")
 
     def press(self, key: str, code: int) -> None:
         """Press a key of the keyboard, such as Tab (9) or Enter (13)."""

@@ -1,4 +1,4 @@
-"""Small findings that the tests of the diagnosis change one thing of: records, facts, platforms."""
+"""Small results of runs that the tests of the diagnosis change one thing of: records, facts, platforms."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def healthy(node: str, on: str = "h200") -> NodeFacts:
     )
 
 
-def findings(
+def run_results(
     records: Iterable[ItemRecord],
     *changed: Any,
     on: str = "h200",
@@ -84,7 +84,7 @@ def planned(found: RunResults) -> RunPlan:
 def causes(*records: Any, **known: Any) -> tuple[Cause, ...]:
     """The diagnosis of these records (or lists of them); ``facts`` are those that are changed."""
     flat = [r for one in records for r in ([one] if isinstance(one, ItemRecord) else one)]
-    return diagnose(findings(flat, *known.pop("facts", ()), **known))
+    return diagnose(run_results(flat, *known.pop("facts", ()), **known))
 
 
 def named(found: Iterable[Cause]) -> list[tuple[str, str]]:
@@ -170,15 +170,15 @@ def collective(nodes: Sequence[str], *values: float, subject: str = "") -> ItemR
     return measured(record(3 if len(nodes) == 1 else 4, subject, *nodes), *values)
 
 
-def transport(nodes: Sequence[str], said: str, wanted: str = "GDRDMA") -> ItemRecord:
+def transport(nodes: Sequence[str], printed: str, wanted: str = "GDRDMA") -> ItemRecord:
     """What the library's log named over these nodes."""
     subject = "pair_all_reduce" if len(nodes) == 2 else "group_all_reduce"
     item = record(4, subject, *nodes, part="")
     item = replace(item, id=item.id.replace("test_pair", "test_transport_pair"))
-    if said == wanted:
-        good = Judgement("transport", Outcome.PASSED, said, wanted, "001: log")
+    if printed == wanted:
+        good = Judgement("transport", Outcome.PASSED, printed, wanted, "001: log")
         return replace(item, judgements=(good,))
-    return _told(item, "transport", said, f"the log names {said}")
+    return _told(item, "transport", printed, f"the log names {printed}")
 
 
 def counters(
@@ -188,8 +188,8 @@ def counters(
     subject = "host_write_bandwidth" if part else "pair_all_reduce"
     item = record(1 if part else 4, subject, *nodes, part=part)
     item = replace(item, id=item.id.replace("::test_", "::test_traffic_"))
-    told = _told(item, metric, at[0], reason)
-    return replace(told, judgements=(replace(told.judgements[0], points_at=(at,)),))
+    reported = _told(item, metric, at[0], reason)
+    return replace(reported, judgements=(replace(reported.judgements[0], points_at=(at,)),))
 
 
 def corrupt(nodes: Sequence[str], subject: str = "") -> ItemRecord:

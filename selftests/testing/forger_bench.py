@@ -41,17 +41,17 @@ def sealed(
     change(content)
     _derive(content)
     after(content)
-    said = statement.read(_payload(content))
+    printed = statement.read(_payload(content))
     digests = {n: _sha256(d) for n, d in content.items() if n.startswith("run/")}
     run = json.loads(content["run/run.json"])
     verdict = json.loads(content["run/verdict.json"])
     about = statement.RunInfo(
-        schema_version=said.about.schema_version,
+        schema_version=printed.about.schema_version,
         run_id=run["run_id"],
         evidence=run["evidence"],
         verdict=verdict["verdict"],
         software=run["software"],
-        redacted=said.about.redacted,
+        redacted=printed.about.redacted,
     )
     records = _Held(content).records()
     data = json.loads(statement.make(digests, records.values(), about))
@@ -80,8 +80,8 @@ def _derive(content: Files) -> None:
         for item in contents.ended()
         for one in item.judgements
     ]
-    findings = contents.results(contents.records(), contents.platform())
-    verdict = decision.decide(contents.plan(), findings)
+    results = contents.results(contents.records(), contents.platform())
+    verdict = decision.decide(contents.plan(), results)
     text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in lines)
     content[MEASUREMENTS] = text.encode()
     content["run/verdict.json"] = json_text(verdict.to_json()).encode()

@@ -21,7 +21,7 @@ MOST_SEED_CHARACTERS = 9_000
 MOST_S = 0.5
 MOST_US_PER_CHAR = 40.0
 MOST_PROBLEMS = 100
-MOST_SAID = 8_000
+MOST_TEXT = 8_000
 
 Read = Callable[[str], Any]
 
@@ -47,11 +47,11 @@ class Target:
         """Fail if a property does not hold."""
         result = self._in_time(text)
         if isinstance(result, Exception):
-            assert 0 < len(str(result)) < MOST_SAID, "what is said has no end"
+            assert 0 < len(str(result)) < MOST_TEXT, "the message has no end"
             return
         if isinstance(result, Parsed):
             assert len(result.problems) <= MOST_PROBLEMS, "more problems than kinds"
-            assert all(len(one.message) < MOST_SAID for one in result.problems), "an endless one"
+            assert all(len(one.message) < MOST_TEXT for one in result.problems), "an endless one"
         found = [*numbers(result)]
         assert all(map(is_finite, found)), "a number that is not finite"
         if self.is_whole and _OTHER_DIGIT.search(text):

@@ -129,8 +129,8 @@ Supported GPUs available:
 GST, IET, BABEL = "compute-bf16-trig", "iet-stress-750W-true", "babel-double-825MiB"
 
 
-def result(said: str, time_s: str = "302016.84321") -> str:
-    return f"[RESULT] [{time_s} ] {said}\n"
+def result(message: str, time_s: str = "302016.84321") -> str:
+    return f"[RESULT] [{time_s} ] {message}\n"
 
 
 def gst(gpu: str, rates: tuple[int, ...], met: str = "TRUE") -> str:
@@ -143,8 +143,8 @@ def gst(gpu: str, rates: tuple[int, ...], met: str = "TRUE") -> str:
 
 def iet(gpu: str, met: str = "TRUE") -> str:
     of = f"[{IET}] [GPU:: {gpu:>5}]"
-    said = (f"{of} Power(W) 241.000000", f"{of} Power(W) 749.000000", f"{of} pass: {met}")
-    return "".join(map(result, said))
+    message = (f"{of} Power(W) 241.000000", f"{of} Power(W) 749.000000", f"{of} pass: {met}")
+    return "".join(map(result, message))
 
 
 RULE = "-" * 81

@@ -205,7 +205,7 @@ class _Handler(BaseHTTPRequestHandler):
             _carry_out(query["command"], {**os.environ, "POD": name}, self.rfile, self.wfile)
 
 
-def _carry_out(argv: list[str], env: Mapping[str, str], asked: BinaryIO, told: BinaryIO) -> None:
+def _carry_out(argv: list[str], env: Mapping[str, str], asked: BinaryIO, reported: BinaryIO) -> None:
     """Run a command; with its client it loses its input and the readers of its output."""
     pipe = subprocess.PIPE
     with subprocess.Popen(
@@ -218,8 +218,8 @@ def _carry_out(argv: list[str], env: Mapping[str, str], asked: BinaryIO, told: B
 
         def send(kind: int, data: bytes) -> None:
             with sending:
-                told.write(_frame(kind, data))
-                told.flush()
+                reported.write(_frame(kind, data))
+                reported.flush()
 
         def pass_on(stream: BinaryIO, channel: int) -> None:
             with suppress(OSError, ValueError):

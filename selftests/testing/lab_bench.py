@@ -73,7 +73,7 @@ class Bench:
     def pair(
         self, client: tuple[str, ...], server: tuple[str, ...] = (), *, server_index: int = 1
     ) -> tuple[subprocess.CompletedProcess[str], subprocess.CompletedProcess[str]]:
-        """The client on node 0, the server on node 1; the same arguments unless told others."""
+        """The client on node 0, the server on node 1; the same arguments unless given others."""
         argv = server or client
         there = self.nodes[server_index].data_address
         listening = self.start(server_index, *argv)

@@ -60,8 +60,8 @@ class Place:
                 assert ended(process)
 
     def answer(self, holder: Holder, **options: object) -> object:
-        with self.asked(holder, **options) as (_, said):
-            return said
+        with self.asked(holder, **options) as (_, printed):
+            return printed
 
 
 any_shell = pytest.mark.parametrize("place", ["dash", "bash"], indirect=True)

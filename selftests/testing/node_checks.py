@@ -57,7 +57,7 @@ def checked(bench: Bench, *options: str, index: int = 0) -> subprocess.Completed
     return prepared.run(request)
 
 
-def told(bench: Bench, *options: str) -> dict[str, Any]:
+def reported(bench: Bench, *options: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(checked(bench, "--json", *options).stdout)
     return found
 

@@ -62,7 +62,7 @@ class _Server:
 
 _servers: dict[frozenset[tuple[str, str]], _Server] = {}
 # The arguments and CPU seconds of the last runs, for costs.py.
-told: deque[tuple[Sequence[str], float]] = deque(maxlen=1000)
+reported: deque[tuple[Sequence[str], float]] = deque(maxlen=1000)
 _starting = threading.Lock()
 
 
@@ -87,7 +87,7 @@ def run(request: Request) -> subprocess.CompletedProcess[str]:
         raise subprocess.TimeoutExpired(
             request.command, request.time_limit_s, streams[out], streams[err]
         )
-    told.append((request.arguments, float(words[2])))
+    reported.append((request.arguments, float(words[2])))
     return subprocess.CompletedProcess(
         request.command, int(words[1]), _text(streams[out]), _text(streams[err])
     )
@@ -99,10 +99,10 @@ class Started:
     def __init__(self, answer: socket.socket, command: Sequence[str]) -> None:
         self._answer = answer
         self._command = command
-        self._told = b""
-        while self._told.count(b"\n") < 1:
+        self._received = b""
+        while self._received.count(b"\n") < 1:
             self._hear(None)
-        self.pid = int(self._told)
+        self.pid = int(self._received)
         self.returncode: int | None = None
 
     def poll(self) -> int | None:
@@ -115,8 +115,8 @@ class Started:
         deadline = None if time_limit_s is None else time.monotonic() + time_limit_s
         while self.returncode is None:
             self._hear(deadline)
-            if self._told.count(b"\n") > 1:
-                self.returncode = int(self._told.split()[1])
+            if self._received.count(b"\n") > 1:
+                self.returncode = int(self._received.split()[1])
                 self._answer.close()
         return self.returncode
 
@@ -131,12 +131,12 @@ class Started:
         left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
         self._answer.settimeout(left_s)
         try:
-            told = self._answer.recv(_CHUNK_BYTES)
+            reported = self._answer.recv(_CHUNK_BYTES)
         except (TimeoutError, BlockingIOError):
             raise subprocess.TimeoutExpired(self._command, left_s or 0.0) from None
-        if not told:
+        if not reported:
             raise ChildProcessError("the prepared interpreter has ended")
-        self._told += told
+        self._received += reported
 
 
 def start(

@@ -82,11 +82,11 @@ def reports(record: ItemRecord) -> Iterator[pytest.TestReport]:
     went, outcome = _PHASES.get(record.outcome, ("call", "passed"))
     for when in ("setup", "call", "teardown"):
         wrong = when == went and outcome != "passed"
-        said: Any = record.reason if wrong else None
+        printed: Any = record.reason if wrong else None
         if wrong and outcome == "skipped":
-            said = ("", 0, record.reason)
+            printed = ("", 0, record.reason)
         report = pytest.TestReport(
-            record.id, ("", 0, ""), {}, outcome if wrong else "passed", said, when, duration=0.01
+            record.id, ("", 0, ""), {}, outcome if wrong else "passed", printed, when, duration=0.01
         )
         report.railgauge = record.to_json()  # type: ignore[attr-defined]
         if when != "call" or went != "setup":

@@ -144,8 +144,8 @@ class Subnet:
 
         def is_narrow() -> bool:
             self.ask("ibportstate", "-G", guid, port, "width", "1")
-            said = self.ask("ibportstate", "-G", guid, port, "query")
-            return re.search(r"LinkWidthActive:\.+1X", said) is not None
+            message = self.ask("ibportstate", "-G", guid, port, "query")
+            return re.search(r"LinkWidthActive:\.+1X", message) is not None
 
         wait_until(is_narrow, _READY_S, f"one lane at port {port} of {guid}")
 

@@ -89,13 +89,13 @@ class Slurm:
     @contextmanager
     def job(self, node: str) -> Iterator[str]:
         """Another user's job, on the whole node."""
-        said = self.call("sbatch", "--parsable", "--exclusive", f"--nodelist={node}",
+        printed = self.call("sbatch", "--parsable", "--exclusive", f"--nodelist={node}",
                          "--output=/dev/null", "--wrap", "sleep 600")  # fmt: skip
         try:
             wait_until(lambda: node not in self.idle(), UP_LIMIT_S, "the start of the job")
-            yield said.strip()
+            yield printed.strip()
         finally:
-            self.call("scancel", said.strip())
+            self.call("scancel", printed.strip())
             self.wait_until_free()
 
     @contextmanager
@@ -168,8 +168,8 @@ def _conf(folder: Path, names: list[str]) -> str:
 
 @contextmanager
 def _daemon(slurm: Slurm, *argv: str) -> Iterator[None]:
-    said = slurm.folder / f"{'-'.join(argv)}.out"
-    with said.open("wb") as out:
+    printed = slurm.folder / f"{'-'.join(argv)}.out"
+    with printed.open("wb") as out:
         process = subprocess.Popen(
             # Even if the tests are killed, nothing is left running.
             ("setpriv", "--pdeathsig", "KILL", *argv),

@@ -193,10 +193,10 @@ def _boot(node: str) -> str:
 
 def _read(node: str, hour: int, text: str) -> CaseResult:
     lines = (f"boot_id {_boot(node)}", "6,10,0,-;the mark", f"6,11,1000000,-;{text}", _END, _END)
-    said = "\n".join((*lines, "uptime 100.00 1.0", ""))
+    printed = "\n".join((*lines, "uptime 100.00 1.0", ""))
     argv = log.reading_argv("/", 10)
     at = f"2026-11-24T{hour:02}:29:00.000+00:00"
-    return CaseResult(((Transcript(node, argv, 0, said, "", 1.0, at),),))
+    return CaseResult(((Transcript(node, argv, 0, printed, "", 1.0, at),),))
 
 
 _INVOCATION = Invocation(
@@ -255,12 +255,12 @@ def written(folder: Path, *runs: RunFolder) -> RunFolder:
     return RunFolder(folder)
 
 
-def said(*runs: RunFolder, folder: Path) -> str:
+def printed(*runs: RunFolder, folder: Path) -> str:
     """Why these runs cannot be merged."""
-    with pytest.raises(BadInput) as told:
+    with pytest.raises(BadInput) as reported:
         merging.write(runs, folder)
     assert not folder.exists()
-    return str(told.value)
+    return str(reported.value)
 
 
 def judged(run: RunFolder) -> Judged:
@@ -269,6 +269,6 @@ def judged(run: RunFolder) -> Judged:
 
 def unverified(run: RunFolder) -> str:
     """Where and why a merged run does not verify."""
-    with pytest.raises(NotVerified) as told:
+    with pytest.raises(NotVerified) as reported:
         judged(run)
-    return f"{told.value.where}: {told.value.what}"
+    return f"{reported.value.where}: {reported.value.what}"

@@ -74,13 +74,13 @@ def sheets() -> Sheets:
 
 
 def made_of(
-    facts: Mapping[str, NodeFacts], said: SiteAnswers | None = None, vendor: str = "nvidia"
+    facts: Mapping[str, NodeFacts], printed: SiteAnswers | None = None, vendor: str = "nvidia"
 ) -> Described:
     """The platform file of these nodes, which expects nothing yet."""
-    said = said or SiteAnswers()
-    kind = chosen(facts, seen(facts), said)
+    printed = printed or SiteAnswers()
+    kind = chosen(facts, seen(facts), printed)
     gpus = stack(vendor) if kind.hardware.gpus else None
-    return described("mine", Survey(facts, kind, gpus, said, has_mpi_bench=True), sheets())
+    return described("mine", Survey(facts, kind, gpus, printed, has_mpi_bench=True), sheets())
 
 
 def loaded(found: Described, **changes: Any) -> Platform:

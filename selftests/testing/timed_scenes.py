@@ -12,7 +12,7 @@ from railgauge.diagnosis import RunResults
 from railgauge.planning import plan
 from railgauge.planning.direction import directed
 from railgauge.planning.pairing import tournament
-from testing.diagnose_scenes import MIB8, findings, measured, names, path
+from testing.diagnose_scenes import MIB8, run_results, measured, names, path
 
 NODES = names(4)
 NICS = ("mlx5_0", "mlx5_1")
@@ -41,7 +41,7 @@ def run(
     timed: bool = True,
     repeats: int = 1,
 ) -> RunResults:
-    """The findings of tests a minute apart; ``value`` gives the figures of each."""
+    """The results of tests a minute apart; ``value`` gives the figures of each."""
     records, starts = [], dict[Case, tuple[str, ...]]()
     for minute, (subject, pair, nic) in enumerate(tests):
         item = path(*pair, nic, 392.0, subject)
@@ -52,7 +52,7 @@ def run(
         records.append(replace(item, questions=(Question(LIMITS, case, MIB8),)))
         first = START + timedelta(minutes=minute)
         starts[case] = tuple((first + timedelta(seconds=i)).isoformat() for i in range(repeats))
-    found = findings(records, nodes=NODES)
+    found = run_results(records, nodes=NODES)
     return replace(found, starts=lambda case: starts.get(case, ())) if timed else found
 
 

@@ -196,8 +196,8 @@ def test_crash_is_128_and_the_signal(session: Session) -> None:
 
 
 def test_output_cannot_pose_as_a_marker(session: Session) -> None:
-    said = "::railgauge 0123456789abcdef pid 1\n::railgauge"
-    assert session.run(command("printf", "%s", said)).stdout == said
+    printed = "::railgauge 0123456789abcdef pid 1\n::railgauge"
+    assert session.run(command("printf", "%s", printed)).stdout == printed
 
 
 @pytest.mark.parametrize(
@@ -379,9 +379,9 @@ def test_first_line_comes_before_the_end(session: Session) -> None:
 def test_what_was_printed_so_far_is_no_end(session: Session) -> None:
     running = session.start(command("sh", "-c", "echo one; echo two >&2; sleep 60"))
     running.first_line(10)
-    said = running.so_far()
-    assert (said.stdout, said.exit_code, said.error) == ("one\n", None, "")
-    assert said.duration_s > 0
+    printed = running.so_far()
+    assert (printed.stdout, printed.exit_code, printed.error) == ("one\n", None, "")
+    assert printed.duration_s > 0
     assert not running.has_ended
     assert running.stop().stdout == "one\n"
     assert running.so_far().exit_code is None

@@ -22,9 +22,9 @@ class Log:
         return self
 
     def output_checks(self, environment):
-        said = parse("\n".join(self.lines)).summary
+        printed = parse("\n".join(self.lines)).summary
         asked = SimpleNamespace(measurement=SimpleNamespace(environment=environment))
-        return list(checks_of_algorithm(asked, said))
+        return list(checks_of_algorithm(asked, printed))
 
 
 def call(name):
@@ -103,8 +103,8 @@ def test_an_algorithm_for_each_collective_is_not_compared():
 
 def test_the_column_of_rccl_tests_counts_too():
     asked = SimpleNamespace(measurement=SimpleNamespace(environment=RING))
-    said = {"library": "RCCL", "choices": {8: {"algo": "Ring"}, 16: {"algo": "Tree"}}}
-    (check,) = checks_of_algorithm(asked, said)
+    printed = {"library": "RCCL", "choices": {8: {"algo": "Ring"}, 16: {"algo": "Tree"}}}
+    (check,) = checks_of_algorithm(asked, printed)
     assert (check.shown, check.agrees) == ("Ring, Tree", False)
 
 

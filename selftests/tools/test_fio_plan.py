@@ -215,11 +215,11 @@ def printed(argv) -> str:
         if jobs:
             jobs[-1][name] = value
     moved = {"io_bytes": 1 << 20, "bw_bytes": 1 << 20, "iops": 256.0, "runtime": 1000}
-    told = [
+    reported = [
         {"jobname": job["name"], "error": 0, "job options": job, "read": moved, "write": moved}
         for job in jobs
     ]
-    return json.dumps({"fio version": "fio-3.36", "jobs": told})
+    return json.dumps({"fio version": "fio-3.36", "jobs": reported})
 
 
 # --- the plan ---

@@ -85,12 +85,12 @@ def test_three_nodes_write_read_and_check_what_the_others_wrote(mount):
     assert [one.node for one in commands] == ["n2", "n3", "n1"]
     printed = ran(commands)
     assert {code for _, code in printed.values()} == {0}
-    told = sides(printed, commands)
+    reported = sides(printed, commands)
     wrong = [
-        one for one in output_checks(asked(platform, made), told) if not one.agrees or not one.shown
+        one for one in output_checks(asked(platform, made), reported) if not one.agrees or not one.shown
     ]
     assert wrong == []
-    found = figures(joined(asked(platform, made), told))
+    found = figures(joined(asked(platform, made), reported))
     assert found.keys() == {one.metric for one in platform.measurements[GROUP_STORAGE].limits}
     assert (found["corrupt"], 0 < found["fairness_write"] <= 1) == (0, True)
     assert list(mount.iterdir()) == []
@@ -113,9 +113,9 @@ def test_a_block_that_is_changed_behind_the_writer_is_found_by_both_readers(moun
                                 for at, word in enumerate(one.argv)))
         for one in commands
     ]  # fmt: skip
-    told = sides(ran(changed), commands)
-    assert figures(joined(asked(platform, made), told))["corrupt"] == 2
-    errors = shared_run({side.node: side.parsed for side in told}).errors
+    reported = sides(ran(changed), commands)
+    assert figures(joined(asked(platform, made), reported))["corrupt"] == 2
+    errors = shared_run({side.node: side.parsed for side in reported}).errors
     assert {pair for pair, count in errors.items() if count} == {("n2", "n1"), ("n2", "n3")}
     breaking.unlink()
     assert list(mount.iterdir()) == []
@@ -174,14 +174,14 @@ def checks(node, **errors):
 
 def test_a_slow_client_lowers_the_fairness_and_is_named():
     platform, made, _ = planned(Path("/pool"))
-    told = [side(node, **checks(node)) for node in NODES]
-    told[1] = side("n2", **{"bandwidth_write/write": 300.0}, **checks("n2"))
-    found = figures(joined(asked(platform, made), tuple(told)))
+    reported = [side(node, **checks(node)) for node in NODES]
+    reported[1] = side("n2", **{"bandwidth_write/write": 300.0}, **checks("n2"))
+    found = figures(joined(asked(platform, made), tuple(reported)))
     assert found == {
         "shared_write": 700.0, "fairness_write": 1 / 3, "shared_read": 900.0, "fairness_read": 1.0,
         "corrupt": 0.0,
     }  # fmt: skip
-    run = shared_run({one.node: one.parsed for one in told})
+    run = shared_run({one.node: one.parsed for one in reported})
     assert (run.slow_clients("write", 0.5), run.slow_clients("read", 0.5)) == (("n2",), ())
 
 
@@ -189,10 +189,10 @@ def test_a_slow_client_lowers_the_fairness_and_is_named():
 def test_a_figure_that_one_node_did_not_print_is_no_figure(left_out):
     """Two fair nodes are no evidence of the third, nor is a file that nobody checked."""
     platform, made, _ = planned(Path("/pool"))
-    told = [side(node, **checks(node)) for node in NODES]
-    kept = [s for s in told[1].parsed.samples if f"{s.metric}/{s.placement}" != left_out]
-    told[1] = replace(told[1], parsed=replace(told[1].parsed, samples=tuple(kept)))
-    found = figures(joined(asked(platform, made), tuple(told)))
+    reported = [side(node, **checks(node)) for node in NODES]
+    kept = [s for s in reported[1].parsed.samples if f"{s.metric}/{s.placement}" != left_out]
+    reported[1] = replace(reported[1], parsed=replace(reported[1].parsed, samples=tuple(kept)))
+    found = figures(joined(asked(platform, made), tuple(reported)))
     lost = {"corrupt"} if "corrupt" in left_out else {"shared_write", "fairness_write"}
     assert not lost & found.keys()
 

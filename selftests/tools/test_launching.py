@@ -42,7 +42,7 @@ def test_the_suite_starts_the_daemons_of_several_nodes():
     assert command(made).daemons_on == {"10.0.0.1": "n1", "10.0.0.2": "n2"}
     assert command(made).environment == {}
     assert command(asked(("n1",), launch=LaunchWay.THROUGH_SUITE)).daemons_on == {}
-    for way in (LaunchWay.SSH, LaunchWay.UNTOLD):
+    for way in (LaunchWay.SSH, LaunchWay.UNSET):
         assert command(asked(launch=way)).daemons_on == {}
 
 

@@ -141,7 +141,7 @@ def test_other_modules_stay_required(tmp_path: Path) -> None:
 
 def test_a_node_without_dmabuf_gets_a_remedy(tmp_path: Path) -> None:
     _, platform = site(tmp_path, dmabuf=True)
-    plain = diagnose_scenes.findings([diagnose_scenes.fact("n1", "peer_memory")])
+    plain = diagnose_scenes.run_results([diagnose_scenes.fact("n1", "peer_memory")])
     facts = {"n1": replace(diagnose_scenes.healthy("n1"), peer_memory=("nvidia_peermem",))}
     (found,) = diagnose(replace(plain, platform=platform, found=facts))
     assert found.cause == "gpudirect-rdma-disabled"

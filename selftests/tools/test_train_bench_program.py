@@ -54,10 +54,10 @@ def launched(python, words, *argv, ranks):
     port = free_port()
     started = []
     for rank in range(ranks):
-        said = dict(zip(LAUNCHERS["openmpi"], map(str, (rank, ranks, rank)), strict=True))
+        output = dict(zip(LAUNCHERS["openmpi"], map(str, (rank, ranks, rank)), strict=True))
         command = [python, *words, *argv, *SMALL, "--master", f"127.0.0.1:{port}"]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        environment = {"PATH": os.defpath, **said}
+        environment = {"PATH": os.defpath, **output}
         started.append(subprocess.Popen(command, text=True, env=environment, **pipes))
     ended = [one.communicate(timeout=120) for one in started]
     return [one.returncode for one in started], "".join(out + err for out, err in ended)
@@ -65,8 +65,8 @@ def launched(python, words, *argv, ranks):
 
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 def test_the_rank_is_what_the_launcher_says(launcher):
-    said = dict(zip(LAUNCHERS[launcher], ("3", "16", "1"), strict=True))
-    assert program.LaunchedRank.of(said) == program.LaunchedRank(3, 16, 1)
+    output = dict(zip(LAUNCHERS[launcher], ("3", "16", "1"), strict=True))
+    assert program.LaunchedRank.of(output) == program.LaunchedRank(3, 16, 1)
     assert program.LaunchedRank.of({}) == program.LaunchedRank(0, 1, 0)
 
 

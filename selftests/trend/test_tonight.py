@@ -4,7 +4,7 @@ import pytest
 from testing.histories import BANDWIDTHS, history, step, write_nights
 
 from railgauge.trend.tonight import _may_be_one, since_last_night, summarized
-from railgauge.trend.values import FindingScope
+from railgauge.trend.values import TrendScope
 
 FAULT = step(14, 0.04, lambda key: "n02" in key.nodes and key.subject == BANDWIDTHS[0][0])
 
@@ -50,12 +50,12 @@ def test_a_second_fault_of_the_node_is_new_though_the_first_is_known(nights):
 @pytest.mark.parametrize(
     ("one", "other", "may_be"),
     [
-        (FindingScope(("n02",), "write"), FindingScope(("n02",)), True),
-        (FindingScope(("n02",)), FindingScope(), True),
-        (FindingScope(("n02", "n03"), "write"), FindingScope(("n02",), "write"), True),
-        (FindingScope(("n02",), "write"), FindingScope(("n02",), "gpu_copy"), False),
-        (FindingScope(("n02",), pairing="mlx5_0"), FindingScope(("n02",), pairing="mlx5_1"), False),
-        (FindingScope(("n02",)), FindingScope(("n03",)), False),
+        (TrendScope(("n02",), "write"), TrendScope(("n02",)), True),
+        (TrendScope(("n02",)), TrendScope(), True),
+        (TrendScope(("n02", "n03"), "write"), TrendScope(("n02",), "write"), True),
+        (TrendScope(("n02",), "write"), TrendScope(("n02",), "gpu_copy"), False),
+        (TrendScope(("n02",), pairing="mlx5_0"), TrendScope(("n02",), pairing="mlx5_1"), False),
+        (TrendScope(("n02",)), TrendScope(("n03",)), False),
     ],
 )
 def test_a_change_that_names_another_part_is_another_one(one, other, may_be):

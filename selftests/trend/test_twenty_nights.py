@@ -104,7 +104,7 @@ def test_the_page_shows_the_finding_and_loads_nothing(railgauge, stepped, tmp_pa
     page = file.read_text(encoding="utf-8")
     assert f"regression since {SINCE}: viper, host_send_bandwidth bw_average" in page
     assert page.count("since here") == 1
-    assert page.count('<g class="told">') == 4, "two series, where they are found and among all"
+    assert page.count('<g class="moved">') == 4, "two series, where they are found and among all"
     assert "SIMULATED evidence" in page
     for word in ("http", "src=", "href=", "<script", "url("):
         assert word not in page

@@ -101,8 +101,8 @@ def test_a_record_that_was_not_planned_answers_nothing():
 def test_a_check_that_no_item_asked_for_is_named_and_counted_once():
     records = answering()
     del records["1"]
-    findings = RunResults(records, {}, ONE, DECLARED)
-    (absent,) = not_run(run_plan(records), findings)
+    results = RunResults(records, {}, ONE, DECLARED)
+    (absent,) = not_run(run_plan(records), results)
     assert (absent.subject, absent.nodes) == ("memlock", ("n2",))
     assert decided(records, planned=["0", "2", absent.id]).counts.not_run == 1
 

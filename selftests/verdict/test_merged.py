@@ -74,8 +74,8 @@ def test_a_run_twice_and_runs_out_of_order_are_refused():
 def test_a_run_without_a_beginning_comes_before_every_other_one():
     """Also before those of times before 1970, which no clock should show."""
     early, late = at("r1", "1969-12-31T00:00:00+00:00"), at("r2", "1970-01-02T00:00:00+00:00")
-    untold = [at("r3", ""), at("r4", "")]
-    assert in_order([late, untold[1], early, untold[0]]) == [*untold, early, late]
+    unset = [at("r3", ""), at("r4", "")]
+    assert in_order([late, unset[1], early, unset[0]]) == [*unset, early, late]
 
 
 @pytest.mark.parametrize("field", ["began", "ended"])

@@ -24,7 +24,7 @@ from typing import Any
 
 from railgauge.core.errors import BadInput, RailgaugeError
 from railgauge.core.model import Cluster, Node, SshSettings
-from railgauge_lab import fabric_faults, fault_courses, platforms
+from railgauge_lab import fabric_faults, fault_timing, platforms
 from railgauge_lab import faults as lab_faults
 from railgauge_lab.sim import stored
 from railgauge_lab.tree import NodeFolders
@@ -151,7 +151,7 @@ def _apply_faults(
     leaves = {name: tree["leaf"] if tree else "" for name, tree in trees.items()}
     for name, node in by_name.items():
         own = [one for one in asked if name in {one.node, *fabric_faults.struck(one, leaves)}]
-        fault_courses.apply_faults(node, own, lambda one, to: lab_faults.apply(one, to, platform))
+        fault_timing.apply_faults(node, own, lambda one, to: lab_faults.apply(one, to, platform))
 
 
 def _take_block() -> tuple[socket.socket, str]:
@@ -216,8 +216,8 @@ def _launch(
         ready = json.loads(_first_line(process))
     except ValueError:
         _end(process)
-        said = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        why = said[-1] if said else f"its server was not ready within {_START_LIMIT_S:.0f} s"
+        logged = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        why = logged[-1] if logged else f"its server was not ready within {_START_LIMIT_S:.0f} s"
         raise RailgaugeError(f"the lab did not start: {why}") from None
     except BaseException:
         _end(process)

@@ -4,7 +4,7 @@ A fault is written ``NAME[@NODE[:DEVICE]][=SEVERITY][,p=P][,after=TIME]``. Witho
 the second node, without DEVICE the first device; the text of each fault tells what DEVICE means.
 One node, and one device, may have several faults: their factors multiply. For example,
 ``slow-nic@mx02:mlx5_1`` multiplies the bandwidth of NIC ``mlx5_1`` of node ``mx02`` by 0.6.
-``fault_courses`` tells what SEVERITY, P and TIME mean.
+``fault_timing`` tells what SEVERITY, P and TIME mean.
 
 The factor 0.6 of the slow parts comes from no document. It is well below every limit, and above the
 next lower link rate or PCIe width, so it cannot be mistaken for either.
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from railgauge_lab import (
     fabric_faults,
-    fault_courses,
+    fault_timing,
     fault_places,
     gpu_faults,
     growth_faults,
@@ -307,7 +307,7 @@ def parse(text: str, nodes: Sequence[str]) -> Fault:
     Raises ``BadInput`` for an unknown fault or node, naming the known ones, for a device where the
     fault affects a whole node, and for a severity where the fault has none.
     """
-    what, *course = text.split(",")
+    what, *timing = text.split(",")
     what, equals, severity = what.partition("=")
     name, _, place = what.partition("@")
     node, _, device = place.partition(":")
@@ -324,8 +324,8 @@ def parse(text: str, nodes: Sequence[str]) -> Fault:
         name,
         node,
         device,
-        fault_courses.severity(text, severity) if equals else None,
-        **fault_courses.course(text, course),
+        fault_timing.severity(text, severity) if equals else None,
+        **fault_timing.timing(text, timing),
     )
     if name not in _OF_TWO_NODES:
         return fault

@@ -11,8 +11,8 @@ _FORMS = {"nvidia": "165{:010d}", "amd": "6925{:09d}", "metax": "MXA24{:08d}"}
 
 
 def _number(*words: object) -> int:
-    told = " ".join(map(str, words)).encode()
-    return int.from_bytes(blake2b(told, digest_size=8).digest(), "big")
+    joined = " ".join(map(str, words)).encode()
+    return int.from_bytes(blake2b(joined, digest_size=8).digest(), "big")
 
 
 def machine(node: str) -> dict[str, str]:

@@ -54,7 +54,7 @@ class NodeFolders:
         """Write the node's home and return its path.
 
         It holds ``bin/`` (the executables), ``root/`` (its /sys, /proc and /etc), ``node`` (the
-        description that its tools read; ``node.1`` and so on with faults that come and go) and
+        description that its tools read; ``node.1`` and so on with intermittent faults) and
         ``ethtool/`` (the counters of ``ethtool -S``).
         """
         home = self._folder / "nodes" / str(node["name"])
@@ -102,7 +102,7 @@ class NodeFolders:
         The simulated tool does the rest, and all of it where a fault may be in its way.
         """
         is_plain = node["tools"].get(tool.name) == tool.name
-        if is_plain and tool.name not in node["broken_tools"] and "courses" not in node:
+        if is_plain and tool.name not in node["broken_tools"] and "timings" not in node:
             tool.unlink()
             text = _statistics(ethtool.drivers(node), self._become)
             tool.write_text(text, encoding="utf-8")

@@ -81,8 +81,8 @@ class AcceptanceRun:
         about = (self.planned, began, self._ended)
         return written.run_plan(self.settings, self.services, *about)
 
-    def findings(self) -> RunResults:
-        """The findings so far, read from the run's folder as ``railgauge verify`` does."""
+    def results(self) -> RunResults:
+        """The results so far, read from the run's folder as ``railgauge verify`` does."""
         kept, limits = RunFolder(self.services.store.folder), self.settings.platform
         notes = self.services.notes
         cluster = kept.cluster() if CLUSTER in kept else self.settings.declared
@@ -118,7 +118,7 @@ class AcceptanceRun:
                 return False
             # Their results may leave a narrower question, such as which NIC of the node.
             before = (*before, *asked)
-            asked = confirming.lacking_partners(self.findings(), tell, before) if may_ask else ()
+            asked = confirming.lacking_partners(self.results(), tell, before) if may_ask else ()
         return True
 
     def _suspects(self, tell: Tell, *, may_ask: bool) -> Sequence[Remeasurement]:
@@ -127,8 +127,8 @@ class AcceptanceRun:
         if not may_ask:
             return ()
         if self.settings.confirm:
-            return confirming.suspects(self.findings(), tell)
-        return confirming.lacking_partners(self.findings(), tell)
+            return confirming.suspects(self.results(), tell)
+        return confirming.lacking_partners(self.results(), tell)
 
     def soak(self, tell: Tell, *, may_begin: bool) -> bool:
         """Carry out the requested soak; return ``False`` if an interrupt ended it.
@@ -138,7 +138,7 @@ class AcceptanceRun:
         settings, run = self.settings, self.services
         if settings.soak is None:
             return True
-        base = self.findings()
+        base = self.results()
         level = settings.level
         rounds = SoakRounds(settings.soak, settings.platform, base.cluster, level, settings.rounds)
         if run.recorded:
@@ -166,7 +166,7 @@ class AcceptanceRun:
 
     def read_closing(self) -> None:
         """Read counters and kernels' logs."""
-        closing.read(self.settings, self.services, self.findings)
+        closing.read(self.settings, self.services, self.results)
 
     # --- what did not run ---
 
@@ -179,10 +179,10 @@ class AcceptanceRun:
         absent = list(map(self._earlier(), self._never_came(ladder)))
         self._add(absent)
         judgement_lines.keep_alone(absent, store)
-        unasked = list(decision.not_run(self.plan(), self.findings()))
+        unasked = list(decision.not_run(self.plan(), self.results()))
         self._add(unasked)
-        self._soaked = RunFolder(store.folder).soaked(self.findings())
-        last = list(decision.closed(self.plan(), self.findings()))
+        self._soaked = RunFolder(store.folder).soaked(self.results())
+        last = list(decision.closed(self.plan(), self.results()))
         self._add(last)
         judgement_lines.keep_all(last, store)
         return [*absent, *unasked, *last]
@@ -207,13 +207,13 @@ class AcceptanceRun:
 
         ``files`` are all paths of JUnit's XML, ``results`` is the folder of Allure's.
         """
-        self.verdict = decision.decide(self.plan(), self.findings())
+        self.verdict = decision.decide(self.plan(), self.results())
         self.services.store.write_json(VERDICT, self.verdict.to_json())
         records = {item: self.records[item] for item in self.planned if item in self.records}
         self.lines = lines.of_run(records, has_sub_items=self.settings.has_sub_items)
         written.junit_files(files, self.lines, self._session(self.verdict), ending)
         folder, evidence = self.services.store.folder, self.services.surveyed.evidence
-        self.plots = drawn.draw(folder, self.findings(), self.settings.declared, evidence)
+        self.plots = drawn.draw(folder, self.results(), self.settings.declared, evidence)
         reported = ReportedRun(folder, results, self.verdict, int(1000 * time.time()), self.plots)
         limits = self.settings.platform
         written.allure_results(limits, reported, self.lines, is_wanted=allure)
@@ -239,7 +239,7 @@ class MergedRun(AcceptanceRun):
     def plan(self) -> RunPlan:
         return self._kept().plan()
 
-    def findings(self) -> RunResults:
+    def results(self) -> RunResults:
         return self._kept().results(self.records, self.settings.platform)
 
     def _kept(self) -> RunFolder:

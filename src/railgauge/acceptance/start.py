@@ -78,7 +78,7 @@ class RunStart:
             raise
         except (Exception, SystemExit) as error:
             if failed := installed.failed_import(error):
-                raise BadInput(installed.told(failed)) from error
+                raise BadInput(installed.explained(failed)) from error
             raise
         return cluster
 
@@ -183,7 +183,7 @@ class RunStart:
             reader.begin(found, run.earlier)
 
     def _keep_earlier(self) -> None:
-        """Keep the findings of earlier runs, because items are judged by them as well."""
+        """Keep the results of earlier runs, because items are judged by them as well."""
         run = self._run
         if run.earlier is not None:
             takeover.keep_earlier(run.store, run.earlier)

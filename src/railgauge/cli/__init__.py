@@ -99,7 +99,7 @@ def _run(words: Sequence[str]) -> int:
         from railgauge.site import installed  # noqa: PLC0415
 
         if failed := installed.failed_import(error):
-            print(f"railgauge: {text.printable(installed.told(failed))}", file=sys.stderr)
+            print(f"railgauge: {text.printable(installed.explained(failed))}", file=sys.stderr)
             return _BROKEN
         if isinstance(error, SystemExit):  # of --help, --version and bad usage
             raise

@@ -70,7 +70,7 @@ def _json(sides: tuple[RunSide, RunSide], found: Comparison) -> dict[str, Any]:
 def _side_json(side: RunSide) -> dict[str, Any]:
     return {
         "named": side.named, "run_id": side.run_id, "verdict": side.verdict,
-        **asdict(side.fleet), "setting": dict(side.setting), "said": list(side.remarks),
+        **asdict(side.fleet), "setting": dict(side.setting), "remarks": list(side.remarks),
     }  # fmt: skip
 
 

@@ -91,9 +91,9 @@ def run(options: argparse.Namespace) -> int:
     except BadInput as error:
         what = "; ".join(filter(None, (text_of(failure(parsed)), error.what)))
         raise BadInput(what, where=options.file, remedy=error.remedy) from None
-    findings = _find(platform, measurement, parsed, evidence)
-    (_print_json if options.json else _print_text)(findings)
-    return findings.verdict.exit_code
+    output = _find(platform, measurement, parsed, evidence)
+    (_print_json if options.json else _print_text)(output)
+    return output.verdict.exit_code
 
 
 def _find(
@@ -129,38 +129,38 @@ def _named(judged: Judgement, placement: str | None) -> Judgement:
     return replace(judged, metric=f"{judged.metric} {placement}") if placement else judged
 
 
-def _print_json(findings: JudgedOutput) -> None:
+def _print_json(output: JudgedOutput) -> None:
     data: dict[str, Any] = {
-        "verdict": findings.verdict,
-        "measurement": findings.measurement,
-        "pairing": str(findings.pairing) if findings.pairing else None,
-        "judgements": [{**asdict(j), "outcome": str(j.outcome)} for j in findings.judgements],
-        "errors": list(findings.errors),
-        "not_judged": list(findings.unanswered),
-        **({"deviations": [one.to_json() for one in findings.loose]} if findings.loose else {}),
+        "verdict": output.verdict,
+        "measurement": output.measurement,
+        "pairing": str(output.pairing) if output.pairing else None,
+        "judgements": [{**asdict(j), "outcome": str(j.outcome)} for j in output.judgements],
+        "errors": list(output.errors),
+        "not_judged": list(output.unanswered),
+        **({"deviations": [one.to_json() for one in output.loose]} if output.loose else {}),
     }
     text.print_json(data)
 
 
-def _print_text(findings: JudgedOutput) -> None:
-    over = f" over {findings.pairing}" if findings.pairing else ""
-    print(f"{findings.measurement}{over}")
-    for judged in findings.judgements:
+def _print_text(output: JudgedOutput) -> None:
+    over = f" over {output.pairing}" if output.pairing else ""
+    print(f"{output.measurement}{over}")
+    for judged in output.judgements:
         size = "" if judged.size_bytes is None else format_size(judged.size_bytes)
         margin = "" if judged.margin is None else f"{judged.margin:+.1%}"
         print(
             f"  {size:>7} {judged.metric:<20} {judged.measured:>16}  {judged.limit:<18}"
             f"{margin:>8}  {judged.outcome}"
         )
-    for reason in (j.reason for j in findings.judgements if j.outcome is Outcome.FAILED):
+    for reason in (j.reason for j in output.judgements if j.outcome is Outcome.FAILED):
         print(f"  failed: {reason}")
-    for basis in dict.fromkeys(judged.basis for judged in findings.judgements):
+    for basis in dict.fromkeys(judged.basis for judged in output.judgements):
         print(f"  basis {basis}")
-    for error in findings.errors:
+    for error in output.errors:
         print(f"  error: {error}")
-    for what in findings.unanswered:
+    for what in output.unanswered:
         print(f"  not judged: {what}")
-    for one in findings.loose:
+    for one in output.loose:
         print(f"  {one.head}: {one.effect}; {one.signature}")
-    asserted, errors = len(findings.judgements), len(findings.errors)
-    print(f"{findings.verdict}: asserted {asserted} values, {errors} errors")
+    asserted, errors = len(output.judgements), len(output.errors)
+    print(f"{output.verdict}: asserted {asserted} values, {errors} errors")

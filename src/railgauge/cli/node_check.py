@@ -38,11 +38,11 @@ def made(options: argparse.Namespace, named: str, state: NodeState, until: float
     since = node_log.since(options.log_since, state, answer, cluster.rootfs)
     found = (measured.results, measured.blocked)
     reading = one_node.NodeReading(answer, counted, earlier, *found, since)
-    findings = one_node.judged(platform, cluster, reading, has_jobs=options.busy)
+    results = one_node.judged(platform, cluster, reading, has_jobs=options.busy)
     evidence = stamp.of_nodes([answer], cluster.transport)
     took_s = time.monotonic() - began
     return node_lines.report(
-        node_lines.CheckedNode(survey.node, platform.name, evidence, findings, took_s)
+        node_lines.CheckedNode(survey.node, platform.name, evidence, results, took_s)
     )
 
 

@@ -13,7 +13,7 @@ from railgauge.core.terms import Verdict
 from railgauge.diagnosis import UNDIAGNOSED, Cause
 from railgauge.judging.stamp import Evidence
 from railgauge.report.drain_reason import drain_reason
-from railgauge.verdict.one_node import NodeFindings
+from railgauge.verdict.one_node import NodeResults
 
 _SEEN_IN = "node check"
 _MOST_CAUSES, _MOST_REASONS, _MOST_NAMES = 3, 10, 40
@@ -21,12 +21,12 @@ _MOST_CAUSES, _MOST_REASONS, _MOST_NAMES = 3, 10, 40
 
 @dataclass(frozen=True, slots=True)
 class CheckedNode:
-    """The findings on a node, its name and platform, and the kind of evidence."""
+    """The results of a node, its name and platform, and the kind of evidence."""
 
     node: str
     platform: str
     evidence: Evidence
-    findings: NodeFindings
+    results: NodeResults
     took_s: float
 
 
@@ -35,70 +35,70 @@ def report(checked: CheckedNode) -> NodeReport:
         _SEEN_IN if checked.evidence != Evidence.SIMULATED else f"{checked.evidence} {_SEEN_IN}"
     )
     reason = drain_reason(map(_name, causes), seen_in) if (causes := _draining(checked)) else ""
-    verdict, details = checked.findings.verdict, tuple(_details(checked))
+    verdict, details = checked.results.verdict, tuple(_details(checked))
     return NodeReport(verdict, _headline(checked), reason, details, _data(checked))
 
 
 def _draining(checked: CheckedNode) -> Sequence[Cause]:
     """The causes for which the node should get no jobs, as ``railgauge triage`` decides."""
-    return [cause for cause in checked.findings.causes if cause.drains]
+    return [cause for cause in checked.results.causes if cause.drains]
 
 
 def _headline(checked: CheckedNode) -> str:
-    findings = checked.findings
-    named = listed([*map(_name, _named(findings) or findings.causes)], _MOST_CAUSES)
+    results = checked.results
+    named = listed([*map(_name, _named(results) or results.causes)], _MOST_CAUSES)
     what = {
-        Verdict.ACCEPTED: f"{len(findings.records)} items as {checked.platform} expects",
+        Verdict.ACCEPTED: f"{len(results.records)} items as {checked.platform} expects",
         Verdict.REJECTED: named,
-        Verdict.INCOMPLETE: _incomplete(findings),
-    }[findings.verdict]
+        Verdict.INCOMPLETE: _incomplete(results),
+    }[results.verdict]
     stamp = " (simulated)" if checked.evidence == Evidence.SIMULATED else ""
-    return f"{checked.node}: {findings.verdict}{stamp}: {what}"
+    return f"{checked.node}: {results.verdict}{stamp}: {what}"
 
 
 def _details(checked: CheckedNode) -> Iterator[str]:
     """Yield why, what to do, and what could not be judged."""
-    findings = checked.findings
-    for cause in _named(findings):
+    results = checked.results
+    for cause in _named(results):
         yield f"  {_name(cause)}: {cause.says}"
         yield f"    do: {cause.remedy}"
-    reasons = _reasons(findings).most_common()
+    reasons = _reasons(results).most_common()
     for why, count in reasons[:_MOST_REASONS]:
         yield f"  not known: {_items(count)}: {why}"
     if rest := reasons[_MOST_REASONS:]:
         yield f"  not known: {len(rest)} more reasons, which --json shows"
-    if findings.not_alone:
-        names = listed(findings.not_alone, _MOST_NAMES)
+    if results.not_alone:
+        names = listed(results.not_alone, _MOST_NAMES)
         yield f"  not judged without the other nodes: {names}"
-    yield from (f"  not judged yet: {what}" for what in findings.not_yet)
+    yield from (f"  not judged yet: {what}" for what in results.not_yet)
 
 
 def _name(cause: Cause) -> str:
     return f"{cause.cause} {cause.where.device}".strip()
 
 
-def _named(findings: NodeFindings) -> Sequence[Cause]:
+def _named(results: NodeResults) -> Sequence[Cause]:
     """The causes other than *undiagnosed*."""
-    return [cause for cause in findings.causes if cause.cause != UNDIAGNOSED]
+    return [cause for cause in results.causes if cause.cause != UNDIAGNOSED]
 
 
-def _incomplete(findings: NodeFindings) -> str:
-    if not findings.records:
+def _incomplete(results: NodeResults) -> str:
+    if not results.records:
         return "nothing was judged"
-    known = {_name(one): len(one.evidence) + len(one.explains) for one in _named(findings)}
-    whys = (Counter(known) + _reasons(findings)).most_common()
+    known = {_name(one): len(one.evidence) + len(one.explains) for one in _named(results)}
+    whys = (Counter(known) + _reasons(results)).most_common()
     why = listed([name for name, _ in whys], 1, "; ")
-    return f"{_items(len(findings.undecided))} of {len(findings.records)} not known: {why}"
+    return f"{_items(len(results.undecided))} of {len(results.records)} not known: {why}"
 
 
 def _items(count: int) -> str:
     return "1 item" if count == 1 else f"{count} items"
 
 
-def _reasons(findings: NodeFindings) -> Counter[str]:
+def _reasons(results: NodeResults) -> Counter[str]:
     """The reasons of undecided items that no cause explains, counted; facts share a reason."""
-    explained = {item for cause in _named(findings) for item in (*cause.evidence, *cause.explains)}
-    open_ones = (one for one in findings.undecided if one.id not in explained)
+    explained = {item for cause in _named(results) for item in (*cause.evidence, *cause.explains)}
+    open_ones = (one for one in results.undecided if one.id not in explained)
     return Counter(one.reason.rpartition(_OF_A_FACT)[2] for one in open_ones)
 
 
@@ -107,17 +107,17 @@ _OF_A_FACT = " is not known: "
 
 
 def _data(checked: CheckedNode) -> dict[str, Any]:
-    findings = checked.findings
+    results = checked.results
     return {
         "node": checked.node,
         "platform": checked.platform,
         "evidence": checked.evidence,
-        "verdict": findings.verdict,
+        "verdict": results.verdict,
         "drain": bool(_draining(checked)),
-        "items": len(findings.records),
-        "causes": [cause.to_json() for cause in findings.causes],
-        "unknown": [{"item": one.id, "why": one.reason} for one in findings.undecided],
-        "not_judged_alone": list(findings.not_alone),
-        "not_judged_yet": list(findings.not_yet),
+        "items": len(results.records),
+        "causes": [cause.to_json() for cause in results.causes],
+        "unknown": [{"item": one.id, "why": one.reason} for one in results.undecided],
+        "not_judged_alone": list(results.not_alone),
+        "not_judged_yet": list(results.not_yet),
         "took_s": round(checked.took_s, 1),
     }

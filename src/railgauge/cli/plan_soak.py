@@ -56,7 +56,7 @@ def planned_soak(scope: LevelScope, wanted: str, below: str, count: int | None) 
 def as_json(found: PlannedSoak) -> dict[str, Any]:
     soak = found.rounds.soak
     return {
-        "said": soak.asked,
+        "asked": soak.asked,
         "rounds": found.count,
         "measurements_a_round": found.cases,
         "round_s": found.round_s,

@@ -171,10 +171,10 @@ class Cluster(_Index):
     devices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     perftest: PerftestSettings = field(default_factory=PerftestSettings)
     runtime: Mapping[str, Container] = field(default_factory=dict)
-    launch: LaunchWay = LaunchWay.UNTOLD
+    launch: LaunchWay = LaunchWay.UNSET
     launcher_args: tuple[str, ...] = ()
     ports: tuple[int, int] | None = None
-    ranks: RankPlace = RankPlace.UNTOLD
+    ranks: RankPlace = RankPlace.UNSET
     independent_pairs: int = 1
     storage: Mapping[str, StorageMount] = field(default_factory=dict)
 

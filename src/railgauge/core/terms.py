@@ -59,14 +59,14 @@ class Scope(Term):
 class Flow(Term):
     """Which way a test between two nodes moves its payload.
 
-    ``FORWARD`` is from the first node to the second. ``UNTOLD`` is for tests whose result does not
+    ``FORWARD`` is from the first node to the second. ``UNSET`` is for tests whose result does not
     depend on what the nodes can send or receive, such as latency, and for unknown tests.
     """
 
     FORWARD = "forward"
     BACKWARD = "backward"
     BOTH = "both"
-    UNTOLD = ""
+    UNSET = ""
 
 
 class Role(Term):
@@ -95,23 +95,23 @@ class Role(Term):
 class RankPlace(Term):
     """Which CPUs the ranks of a collective use: ``ranks`` of the hostfile.
 
-    ``UNTOLD`` is what earlier runs and the lab have: the launcher binds ranks to NUMA nodes.
+    ``UNSET`` is what earlier runs and the lab have: the launcher binds ranks to NUMA nodes.
     """
 
     BESIDE_GPU = "beside-gpu"
     LAUNCHER = "launcher"
-    UNTOLD = ""
+    UNSET = ""
 
 
 class LaunchWay(Term):
     """How a launcher's daemons get to the other nodes: ``launch`` of the hostfile.
 
-    ``UNTOLD`` leaves it to the launcher: Slurm, and the lab, whose launcher has no daemons.
+    ``UNSET`` leaves it to the launcher: Slurm, and the lab, whose launcher has no daemons.
     """
 
     THROUGH_SUITE = "through-suite"
     SSH = "ssh"
-    UNTOLD = ""
+    UNSET = ""
 
 
 COUNTER_ROLES = (Role.COUNTERS_BEFORE, Role.COUNTERS_AFTER)

@@ -16,7 +16,7 @@ from railgauge.diagnosis.model import (
     UNDIAGNOSED,
     WENT_WRONG,
     Cause,
-    CauseClaim,
+    Finding,
     RunResults,
     Where,
 )
@@ -27,36 +27,36 @@ _MOST_SUBJECTS = 5
 _SLURM = "slurm"
 
 
-def cause_of(claim: CauseClaim, results: RunResults) -> Cause:
-    """The cause of a claim, with what it explains and what its kind has in the catalogue."""
-    shown = {record.id for record in claim.evidence}
+def cause_of(finding: Finding, results: RunResults) -> Cause:
+    """The cause of a finding, with what it explains and what its kind has in the catalogue."""
+    shown = {record.id for record in finding.evidence}
     explained = [
         record
         for record in results.records.values()
-        if record.id not in shown and _is_explained(claim, record, shown, results.platform)
+        if record.id not in shown and _is_explained(finding, record, shown, results.platform)
     ]
-    passes, misses = passes_and_misses(claim, explained, results)
+    passes, misses = passes_and_misses(finding, explained, results)
     return Cause(
-        cause=claim.cause,
-        where=claim.where,
-        says=claim.says,
-        evidence=tuple(dict.fromkeys(record.id for record in claim.evidence)),
+        cause=finding.cause,
+        where=finding.where,
+        says=finding.says,
+        evidence=tuple(dict.fromkeys(record.id for record in finding.evidence)),
         explains=tuple(record.id for record in explained),
-        confidence=claim.confidence,
-        would_decide=claim.would_decide,
-        remedy=_remedy(claim, results),
-        basis=CATALOGUE[claim.cause].basis,
+        confidence=finding.confidence,
+        would_decide=finding.would_decide,
+        remedy=_remedy(finding, results),
+        basis=CATALOGUE[finding.cause].basis,
         passes=passes,
         misses=misses,
-        course=claim.course,
-        probability=claim.probability,
-        rivals=claim.rivals,
+        timing=finding.timing,
+        probability=finding.probability,
+        rivals=finding.rivals,
     )
 
 
-def _remedy(claim: CauseClaim, results: RunResults) -> str:
-    kind, own = CATALOGUE[claim.cause], {record.remedy for record in claim.evidence}
-    if claim.cause == TOOL and len(own) == 1 and any(own):
+def _remedy(finding: Finding, results: RunResults) -> str:
+    kind, own = CATALOGUE[finding.cause], {record.remedy for record in finding.evidence}
+    if finding.cause == TOOL and len(own) == 1 and any(own):
         return own.pop()  # what its own error asks for
     if kind.over_slurm and results.cluster.transport == _SLURM:
         return kind.over_slurm
@@ -66,23 +66,23 @@ def _remedy(claim: CauseClaim, results: RunResults) -> str:
 
 
 def _is_explained(
-    claim: CauseClaim, record: ItemRecord, shown: set[str], platform: Platform
+    finding: Finding, record: ItemRecord, shown: set[str], platform: Platform
 ) -> bool:
     if record.outcome is Outcome.BLOCKED:
         return bool(shown.intersection(record.blocked_by))
-    return record.outcome in WENT_WRONG and explains(claim, record, platform)
+    return record.outcome in WENT_WRONG and explains(finding, record, platform)
 
 
-def of_the_rest(left: Sequence[ItemRecord]) -> Iterable[CauseClaim]:
-    """One claim for the errors of the suite itself, one for all other unexplained items."""
+def of_the_rest(left: Sequence[ItemRecord]) -> Iterable[Finding]:
+    """One finding for the errors of the suite itself, one for all other unexplained items."""
     own = [record for record in left if record.error_kind == OWN_ERROR]
     if own:
-        yield CauseClaim(SUITE_ERROR, _first(own), _first_of(own), tuple(own))
+        yield Finding(SUITE_ERROR, _first(own), _first_of(own), tuple(own))
     if others := [record for record in left if record.error_kind != OWN_ERROR]:
         nodes = dict.fromkeys(node for record in others for node in record.nodes)
         parts = {record.pairing for record in others}
         where = Where(among(nodes), parts.pop() if len(parts) == 1 else "")
-        yield CauseClaim(UNDIAGNOSED, where, _list_of(others), tuple(others), OPEN)
+        yield Finding(UNDIAGNOSED, where, _list_of(others), tuple(others), OPEN)
 
 
 def _first(left: Sequence[ItemRecord]) -> Where:
@@ -98,5 +98,5 @@ def _list_of(left: Sequence[ItemRecord]) -> str:
     firsts: dict[str, ItemRecord] = {}
     for record in left:
         firsts.setdefault(record.subject, record)
-    said = [f"{r.id.rsplit('::', 1)[-1]}: {r.reason}" for r in firsts.values()]
-    return f"{len(left)} items: {listed(said, _MOST_SUBJECTS, '; ')}"
+    reasons = [f"{r.id.rsplit('::', 1)[-1]}: {r.reason}" for r in firsts.values()]
+    return f"{len(left)} items: {listed(reasons, _MOST_SUBJECTS, '; ')}"

@@ -1,4 +1,4 @@
-"""Merge claims that have one root cause and one remedy."""
+"""Merge findings that have one root cause and one remedy."""
 
 from __future__ import annotations
 
@@ -8,89 +8,89 @@ from dataclasses import replace
 from railgauge.core import naming
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.catalogue.effect import Harm
-from railgauge.diagnosis.facts.common_errors import asked_on, errors_of, said
-from railgauge.diagnosis.model import OPEN, CauseClaim, RunResults
+from railgauge.diagnosis.facts.common_errors import asked_on, errors_of, error_text
+from railgauge.diagnosis.model import OPEN, Finding, RunResults
 from railgauge.diagnosis.reach import nodes_of
 
 _Key = tuple[object, ...]
 
 
-def folded(results: RunResults, claims: Iterable[CauseClaim]) -> list[CauseClaim]:
-    """Return the claims with those of one cause and part merged, and those of one fault.
+def folded(results: RunResults, findings: Iterable[Finding]) -> list[Finding]:
+    """Return the findings with those of one cause and part merged, and those of one fault.
 
     A setting that is wrong on several nodes, and a tool that ends with the same error on them,
-    becomes one claim with all of them.
+    becomes one finding with all of them.
     """
 
-    def same_fault(claim: CauseClaim) -> _Key:
-        return _same_fault(results, claim)
+    def same_fault(finding: Finding) -> _Key:
+        return _same_fault(results, finding)
 
-    merged = _together(results, _together(results, claims, _same_part), same_fault)
-    return [_everywhere(results, claim) for claim in merged]
-
-
-def _same_part(claim: CauseClaim) -> _Key:
-    return (claim.cause, claim.where, claim.confidence)
+    merged = _together(results, _together(results, findings, _same_part), same_fault)
+    return [_everywhere(results, finding) for finding in merged]
 
 
-def _same_fault(results: RunResults, claim: CauseClaim) -> _Key:
-    """The key that claims of one wrong setting share, or of one error of a tool.
+def _same_part(finding: Finding) -> _Key:
+    return (finding.cause, finding.where, finding.confidence)
 
-    An undecided claim names suspects, not nodes with a fault, so it is not merged.
+
+def _same_fault(results: RunResults, finding: Finding) -> _Key:
+    """The key that findings of one wrong setting share, or of one error of a tool.
+
+    An undecided finding names suspects, not nodes with a fault, so it is not merged.
     """
-    is_decided = claim.confidence != OPEN and not claim.where.peer
-    errors = errors_of(claim, results.platform) if is_decided and _is_of_tools(claim) else ()
-    folds = is_decided and CATALOGUE[claim.cause].folds
-    where: object = claim.where.device if folds or errors else claim.where
-    return (claim.cause, where, claim.confidence, () if folds else errors)
+    is_decided = finding.confidence != OPEN and not finding.where.peer
+    errors = errors_of(finding, results.platform) if is_decided and _is_of_tools(finding) else ()
+    folds = is_decided and CATALOGUE[finding.cause].folds
+    where: object = finding.where.device if folds or errors else finding.where
+    return (finding.cause, where, finding.confidence, () if folds else errors)
 
 
-def _is_of_tools(claim: CauseClaim) -> bool:
-    """Whether the claim tells nothing of a part, each of which is repaired by itself."""
-    return CATALOGUE[claim.cause].effect.harm is Harm.UNMEASURED
+def _is_of_tools(finding: Finding) -> bool:
+    """Whether the finding tells nothing of a part, each of which is repaired by itself."""
+    return CATALOGUE[finding.cause].effect.harm is Harm.UNMEASURED
 
 
-def _everywhere(results: RunResults, claim: CauseClaim) -> CauseClaim:
-    """The claim, in words everywhere if each node shows it that ran what shows it."""
-    by_tools = _is_of_tools(claim) and claim.confidence != OPEN and not claim.where.peer
-    nodes = nodes_of(claim.where.node)
-    if len(nodes) == 1 or not by_tools or not errors_of(claim, results.platform):
-        return claim
-    is_all = nodes >= asked_on(results, claim)
-    return replace(claim, says=f"everywhere: {claim.says}") if is_all else claim
+def _everywhere(results: RunResults, finding: Finding) -> Finding:
+    """The finding, in words everywhere if each node shows it that ran what shows it."""
+    by_tools = _is_of_tools(finding) and finding.confidence != OPEN and not finding.where.peer
+    nodes = nodes_of(finding.where.node)
+    if len(nodes) == 1 or not by_tools or not errors_of(finding, results.platform):
+        return finding
+    is_all = nodes >= asked_on(results, finding)
+    return replace(finding, says=f"everywhere: {finding.says}") if is_all else finding
 
 
 def _together(
-    results: RunResults, claims: Iterable[CauseClaim], key: Callable[[CauseClaim], _Key]
-) -> list[CauseClaim]:
-    groups: dict[_Key, list[CauseClaim]] = {}
-    for claim in claims:
-        groups.setdefault(key(claim), []).append(claim)
+    results: RunResults, findings: Iterable[Finding], key: Callable[[Finding], _Key]
+) -> list[Finding]:
+    groups: dict[_Key, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(key(finding), []).append(finding)
     return [_merged(results, group) for group in groups.values()]
 
 
-def _merged(results: RunResults, group: Sequence[CauseClaim]) -> CauseClaim:
+def _merged(results: RunResults, group: Sequence[Finding]) -> Finding:
     first = group[0]
     if len(group) == 1:
         return first
-    nodes = dict.fromkeys(claim.where.node for claim in group)
+    nodes = dict.fromkeys(finding.where.node for finding in group)
     node = naming.folded(nodes) if len(nodes) > 1 else first.where.node
     return replace(
         first,
         where=replace(first.where, node=node),
         says=_says(results, group),
         would_decide="; ".join(dict.fromkeys(c.would_decide for c in group if c.would_decide)),
-        evidence=tuple(dict.fromkeys(record for claim in group for record in claim.evidence)),
+        evidence=tuple(dict.fromkeys(record for finding in group for record in finding.evidence)),
     )
 
 
-def _says(results: RunResults, group: Sequence[CauseClaim]) -> str:
+def _says(results: RunResults, group: Sequence[Finding]) -> str:
     """What all of them say; the error without its node if it is the same on several nodes."""
-    says = list(dict.fromkeys(claim.says for claim in group))
-    errors = {errors_of(claim, results.platform) for claim in group}
+    says = list(dict.fromkeys(finding.says for finding in group))
+    errors = {errors_of(finding, results.platform) for finding in group}
     is_one = len(errors) == 1 and any(errors)
-    if len(says) > 1 and is_one and len({claim.where.node for claim in group}) > 1:
-        return said(group[0].evidence, results.platform)
+    if len(says) > 1 and is_one and len({finding.where.node for finding in group}) > 1:
+        return error_text(group[0].evidence, results.platform)
     rest = len(says) - _MOST
     return "; ".join([*says[:_MOST], *([f"and {rest} more"] if rest > 0 else [])])
 

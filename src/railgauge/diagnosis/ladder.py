@@ -8,14 +8,14 @@ from statistics import fmean
 from railgauge.core.model import GOOD, Judgement, Outcome
 from railgauge.core.terms import Rung
 from railgauge.core.units import format_value
-from railgauge.diagnosis.model import CauseClaim, JudgedItem, RunResults, missed
+from railgauge.diagnosis.model import Finding, JudgedItem, RunResults, missed
 from railgauge.diagnosis.reach import nodes_of
 from railgauge.judging.dispersion import two_groups
 from railgauge.judging.record import ItemRecord
 
 
 def passes_and_misses(
-    claim: CauseClaim, explained: Sequence[ItemRecord], results: RunResults
+    finding: Finding, explained: Sequence[ItemRecord], results: RunResults
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what passes and what misses, as two tuples of lines, one line for each measurement.
 
@@ -24,10 +24,10 @@ def passes_and_misses(
     blocked have no values.
     """
     above = [line for record in explained for line in _missed(record)]
-    shown = [line for record in claim.evidence for line in _missed(record)]
+    shown = [line for record in finding.evidence for line in _missed(record)]
     failing = {record.subject for record, _ in (*shown, *above)}
     highest = max((record.rung for record, _ in above), default=Rung.APPLICATION)
-    nodes = nodes_of(claim.where.node) if claim.where.node else set()
+    nodes = nodes_of(finding.where.node) if finding.where.node else set()
     fine = [
         (record, judged)
         for record in results.records.values()

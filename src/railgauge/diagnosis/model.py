@@ -53,11 +53,11 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class FaultTiming:
     """A fault that was not there all the time: ``slow`` of ``of`` measurements of its part show it.
 
     ``since`` is the start of the first slow measurement (ISO 8601, UTC) if all before it were fine
-    and all after it slow; empty for a fault that comes and goes.
+    and all after it slow; empty for an intermittent fault.
     """
 
     slow: int
@@ -90,12 +90,12 @@ class Rival:
 
 
 @dataclass(frozen=True, slots=True)
-class CauseClaim:
+class Finding:
     """A rule's finding: the name of a cause, the part, the reason, and the items that show it.
 
     ``confidence`` is ``certain`` (a fact or a counter shows it), ``likely`` (the pattern of the
     measurements does) or ``open`` (undecided; ``would_decide`` is the missing measurement).
-    ``course`` is set if the fault was not there all the time. ``probability`` is that of a slow
+    ``timing`` is set if the fault was not there all the time. ``probability`` is that of a slow
     part, with its likeliest ``rivals``; ``None`` for what is not inferred from figures. ``again``
     are the keys of the cases measured again that tell of the part, or of a suspect; ``None`` for
     all that the cause's effects reach.
@@ -107,7 +107,7 @@ class CauseClaim:
     evidence: tuple[ItemRecord, ...]
     confidence: str = CERTAIN
     would_decide: str = ""
-    course: Course | None = None
+    timing: FaultTiming | None = None
     probability: float | None = None
     rivals: tuple[Rival, ...] = ()
     again: frozenset[str] | None = None
@@ -130,8 +130,8 @@ class Cause:
 
     ``evidence`` holds the ids of the items that show it, ``explains`` those of the items above it
     that failed, ended in an error or were blocked because of it. ``passes`` and ``misses`` list,
-    rung by rung, what reaches its limits on the node and what does not. ``course``, ``probability``
-    and ``rivals`` are those of the claim.
+    rung by rung, what reaches its limits on the node and what does not. ``timing``, ``probability``
+    and ``rivals`` are those of the finding.
     """
 
     cause: str
@@ -146,7 +146,7 @@ class Cause:
     passes: tuple[str, ...] = ()
     misses: tuple[str, ...] = ()
     confirmation: Confirmation | None = None
-    course: Course | None = None
+    timing: FaultTiming | None = None
     probability: float | None = None
     rivals: tuple[Rival, ...] = ()
 
@@ -165,7 +165,7 @@ class Cause:
         if self.probability is not None:
             inferred["probability"] = round(self.probability, _DIGITS)
             inferred["rivals"] = [one.to_json() for one in self.rivals]
-        course = {"course": self.course.to_json()} if self.course else {}
+        timing = {"timing": self.timing.to_json()} if self.timing else {}
         kind = CATALOGUE[self.cause]
         return {
             "cause": self.cause,
@@ -182,7 +182,7 @@ class Cause:
             "passes": list(self.passes),
             "misses": list(self.misses),
             "confirmation": self.confirmation and self.confirmation.to_json(),
-            **course,
+            **timing,
             **inferred,
         }
 
@@ -279,17 +279,17 @@ class RunResults:
 class Context:
     """The results, and the failures and errors that no rule explained yet, lowest rung first.
 
-    ``claims`` are those that explain the others.
+    ``findings`` are those that explain the others.
     """
 
     results: RunResults
     open: tuple[ItemRecord, ...]
-    claims: tuple[CauseClaim, ...] = ()
+    findings: tuple[Finding, ...] = ()
 
-    def without(self, explained: Iterable[ItemRecord], claims: Iterable[CauseClaim]) -> Context:
+    def without(self, explained: Iterable[ItemRecord], findings: Iterable[Finding]) -> Context:
         gone = {record.id for record in explained}
         left = tuple(r for r in self.open if r.id not in gone)
-        return replace(self, open=left, claims=(*self.claims, *claims))
+        return replace(self, open=left, findings=(*self.findings, *findings))
 
     def about(self, *subjects: str) -> list[ItemRecord]:
         """The open items of these subjects."""

@@ -60,20 +60,20 @@ _AGREE = 2
 
 def _faults_before(results: RunResults) -> Iterator[str]:
     """One line for faults from before the run, where the level of the run only lists them."""
-    told = [
+    logged = [
         f"{judged.measured} ({record.nodes[0]})"
         for record in results.records.values()
         for judged in record.judgements
         if judged.metric == BEFORE and judged.outcome is Outcome.MARGINAL
     ]
-    if told:
+    if logged:
         yield (
-            f"logged by the kernel before the run: {listed(told, _MOST_TOLD)}; a sign-off asks for"
+            f"logged by the kernel before the run: {listed(logged, _MOST_NAMED)}; a sign-off asks for"
             " a log without faults since boot"
         )
 
 
-_MOST_TOLD = 4
+_MOST_NAMED = 4
 
 
 def _reboots(results: RunResults) -> Iterator[str]:
@@ -115,15 +115,15 @@ def _beside(results: RunResults, nodes: Sequence[str]) -> str:
         if judged.outcome is Outcome.PASSED
     ]
     figures = {judged.metric: (record, judged) for record, judged in good}
-    said = []
+    beside = []
     for metric in ("avg_busbw", "busbw"):
         if metric in figures:
             record, judged = figures[metric]
-            said.append(f"{record.subject} {metric} {judged.measured}, limit {judged.limit}")
+            beside.append(f"{record.subject} {metric} {judged.measured}, limit {judged.limit}")
             break
-    if said and "traffic_spread" in figures:
-        said.append("traffic is spread over all NICs")
-    return f"beside it {', '.join(said)}" if said else ""
+    if beside and "traffic_spread" in figures:
+        beside.append("traffic is spread over all NICs")
+    return f"beside it {', '.join(beside)}" if beside else ""
 
 
 def _far_interrupts(facts: NodeFacts) -> Iterator[str]:

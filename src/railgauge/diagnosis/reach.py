@@ -10,7 +10,7 @@ from railgauge.core.naming import unfolded
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.catalogue.effect import ANY_FACT, Effect
-from railgauge.diagnosis.model import OPEN, TOOL, CauseClaim
+from railgauge.diagnosis.model import OPEN, TOOL, Finding
 from railgauge.diagnosis.symptoms import Symptom, blames, symptoms, tool_of
 from railgauge.judging.record import ItemRecord
 
@@ -19,50 +19,50 @@ _WITH_FIGURES = frozenset(
 )
 
 
-def explains(claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
-    """Whether the claim's cause can make this item fail or end in an error, in the way it did."""
-    effect = CATALOGUE[claim.cause].effect
-    if not _is_there(claim, record):
+def explains(finding: Finding, record: ItemRecord, platform: Platform) -> bool:
+    """Whether the finding's cause can make this item fail or end in an error, in the way it did."""
+    effect = CATALOGUE[finding.cause].effect
+    if not _is_there(finding, record):
         return False
     if record.rung == Rung.PREFLIGHT:
-        return _changes(effect, claim, record)
+        return _changes(effect, finding, record)
     seen = symptoms(record)
     return (
         record.rung in effect.reach
         and bool(seen)
         and seen <= effect.symptoms
-        and record.rung >= min(shown.rung for shown in claim.evidence)
-        and _goes_through(effect.through, claim, record, platform)
+        and record.rung >= min(shown.rung for shown in finding.evidence)
+        and _goes_through(effect.through, finding, record, platform)
     )
 
 
-def can_slow(claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
-    """Whether the claim's cause can lower the value of this item, be it within its limits."""
-    effect = CATALOGUE[claim.cause].effect
+def can_slow(finding: Finding, record: ItemRecord, platform: Platform) -> bool:
+    """Whether the finding's cause can lower the value of this item, be it within its limits."""
+    effect = CATALOGUE[finding.cause].effect
     return (
-        _is_there(claim, record)
+        _is_there(finding, record)
         and record.rung in effect.reach
         and Symptom.SLOW in effect.symptoms
-        and _goes_through(effect.through, claim, record, platform)
+        and _goes_through(effect.through, finding, record, platform)
     )
 
 
-def can_stop(claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
-    """Whether the claim's cause can keep this measurement from giving figures."""
-    effect = CATALOGUE[claim.cause].effect
-    if not _is_there(claim, record):
+def can_stop(finding: Finding, record: ItemRecord, platform: Platform) -> bool:
+    """Whether the finding's cause can keep this measurement from giving figures."""
+    effect = CATALOGUE[finding.cause].effect
+    if not _is_there(finding, record):
         return False
-    if claim.cause == TOOL:
-        return _is_with(claim.where.device, record, platform)
+    if finding.cause == TOOL:
+        return _is_with(finding.where.device, record, platform)
     return (
         record.rung in effect.reach
         and bool(effect.symptoms - _WITH_FIGURES)
-        and _goes_through(effect.through, claim, record, platform)
+        and _goes_through(effect.through, finding, record, platform)
     )
 
 
-def _is_there(claim: CauseClaim, record: ItemRecord) -> bool:
-    where = claim.where
+def _is_there(finding: Finding, record: ItemRecord) -> bool:
+    where = finding.where
     if where.peer:
         return {where.node, where.peer} <= set(record.nodes)
     if not where.node:
@@ -70,19 +70,19 @@ def _is_there(claim: CauseClaim, record: ItemRecord) -> bool:
     here, nodes = nodes_of(where.node), set(record.nodes)
     if (culprit := blames(record)) and culprit not in here:
         return False
-    if claim.confidence == OPEN and not (here <= nodes or nodes <= here):
-        # The item has good nodes, and not all suspects: it tells more than the claim knows.
+    if finding.confidence == OPEN and not (here <= nodes or nodes <= here):
+        # The item has good nodes, and not all suspects: it tells more than the finding knows.
         return False
     return not here.isdisjoint(nodes)
 
 
-def _changes(effect: Effect, claim: CauseClaim, record: ItemRecord) -> bool:
+def _changes(effect: Effect, finding: Finding, record: ItemRecord) -> bool:
     """Whether the cause changes this fact of rung 0, or makes it unknown."""
     if ANY_FACT in effect.facts:
         return symptoms(record) <= {Symptom.UNKNOWN, *effect.symptoms}
     if record.subject not in effect.facts:
         return False
-    return not effect.through or _is_part(claim.where.device, record.pairing)
+    return not effect.through or _is_part(finding.where.device, record.pairing)
 
 
 def _is_part(device: str, pairing: str) -> bool:
@@ -90,12 +90,12 @@ def _is_part(device: str, pairing: str) -> bool:
     return not (device and pairing) or bool(devices_of(device) & devices_of(pairing))
 
 
-def _goes_through(through: str, claim: CauseClaim, record: ItemRecord, platform: Platform) -> bool:
-    device, part = claim.where.device, _part(claim, record)
+def _goes_through(through: str, finding: Finding, record: ItemRecord, platform: Platform) -> bool:
+    device, part = finding.where.device, _part(finding, record)
     if through == "tool":
         return _is_with(device, record, platform)
     if through == "node":
-        return _is_of_the_node(claim, record)
+        return _is_of_the_node(finding, record)
     if part and ((through == "link" and _LINK in part) or _RAILS in device):
         return set(device.split(_RAILS)) == set(part.split(_RAILS))
     own = devices_of(device)
@@ -115,19 +115,19 @@ def _is_with(tool: str, record: ItemRecord, platform: Platform) -> bool:
 _LINK, _RAILS = ">", ":"
 
 
-def _part(claim: CauseClaim, record: ItemRecord) -> str:
-    """The item's part on the claim's node; for a path between two nodes the item's pairing."""
-    where = claim.where
+def _part(finding: Finding, record: ItemRecord) -> str:
+    """The item's part on the finding's node; for a path between two nodes the item's pairing."""
+    where = finding.where
     return record.pairing if where.peer else record.part_at(where.node)
 
 
-def _is_of_the_node(claim: CauseClaim, record: ItemRecord) -> bool:
+def _is_of_the_node(finding: Finding, record: ItemRecord) -> bool:
     """Whether a node that was found slow between nodes also explains this item.
 
     It does not explain a single GPU or link that is slow inside the node.
     """
     inside = record.rung == Rung.INTRANODE and bool(record.pairing)
-    return not inside or any(shown.rung == Rung.INTRANODE for shown in claim.evidence)
+    return not inside or any(shown.rung == Rung.INTRANODE for shown in finding.evidence)
 
 
 def _shares(own: Collection[str], named: Collection[str]) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from railgauge.core import naming
 from railgauge.core.model import Judgement, Outcome
-from railgauge.diagnosis.model import Cause, CauseClaim, Confirmation, RunResults
+from railgauge.diagnosis.model import Cause, Finding, Confirmation, RunResults
 from railgauge.diagnosis.reach import can_slow
 from railgauge.diagnosis.slow.known import as_item
 from railgauge.judging.confirmation import Confirmed
@@ -21,13 +21,13 @@ def with_second_look(cause: Cause, results: RunResults, telling: frozenset[str] 
 
     ``telling`` are the keys of the cases that count if they gave figures; ``None`` for all.
     """
-    claim = CauseClaim(cause.cause, cause.where, cause.says, ())
+    finding = Finding(cause.cause, cause.where, cause.says, ())
     platform = results.platform
     again = [
         one
         for one in results.confirmed
         if (case := one.asked.question.case) is not None
-        and can_slow(claim, as_item(platform, case, one.asked.question.placement or ""), platform)
+        and can_slow(finding, as_item(platform, case, one.asked.question.placement or ""), platform)
         and (telling is None or one.error or case.key in telling)
     ]
     if not again:

@@ -19,7 +19,7 @@ from railgauge.diagnosis.catalogue.effect import Harm
 from railgauge.diagnosis.facts import FACTS, LAST, PAYLOAD, CauseRule, failing_pairs, scaling
 from railgauge.diagnosis.facts.scaling import StepSearch
 from railgauge.diagnosis.folding import folded
-from railgauge.diagnosis.model import STRAGGLER, WENT_WRONG, Cause, CauseClaim, Context, RunResults
+from railgauge.diagnosis.model import STRAGGLER, WENT_WRONG, Cause, Finding, Context, RunResults
 from railgauge.diagnosis.ordering import by_harm
 from railgauge.diagnosis.reach import can_slow, can_stop, devices_of, explains, nodes_of
 from railgauge.diagnosis.remeasured import with_second_look
@@ -75,60 +75,60 @@ def diagnosed(results: RunResults) -> Diagnosis:
     facts, left = _applied(FACTS, Context(ordered, wrong))
     payload, of_payload = _applied(PAYLOAD, left)
     steps = scaling.searched(of_payload)
-    payload += steps.claims
-    known = [one for claim in (*facts, *payload) for one in _known(claim, ordered)]
+    payload += steps.findings
+    known = [one for finding in (*facts, *payload) for one in _known(finding, ordered)]
     stops = (*facts, *_applied(LAST, left)[0])
     inference = inferred(_without_doubted(ordered, facts), known, _barred(ordered, stops))
-    slow = [claim for claim in inference.claims() if claim.evidence]
+    slow = [finding for finding in inference.findings() if finding.evidence]
     payload, left = _applied(PAYLOAD, _without(left, slow))
     steps = scaling.searched(left)
-    payload += steps.claims
-    last, left = _applied(LAST, _without(left, steps.claims))
-    claims = _with_items([*facts, *slow, *payload, *last], left.open)
-    shown = {record.id for claim in claims for record in claim.evidence}
-    claims += of_the_rest([record for record in left.open if record.id not in shown])
+    payload += steps.findings
+    last, left = _applied(LAST, _without(left, steps.findings))
+    findings = _with_items([*facts, *slow, *payload, *last], left.open)
+    shown = {record.id for finding in findings for record in finding.evidence}
+    findings += of_the_rest([record for record in left.open if record.id not in shown])
     causes = [
         with_second_look(cause_of(one, ordered), ordered, one.again)
-        for one in folded(ordered, claims)
+        for one in folded(ordered, findings)
     ]
     return Diagnosis(results, by_harm(causes, ordered.records), inference, steps)
 
 
-def _applied(rules: Iterable[CauseRule], context: Context) -> tuple[list[CauseClaim], Context]:
-    """The claims of the rules one after the other, and what none of them explains."""
-    claims: list[CauseClaim] = []
+def _applied(rules: Iterable[CauseRule], context: Context) -> tuple[list[Finding], Context]:
+    """The findings of the rules one after the other, and what none of them explains."""
+    findings: list[Finding] = []
     for rule in rules:
-        fresh = [claim for claim in rule(context) if claim.evidence]
-        claims += fresh
+        fresh = [finding for finding in rule(context) if finding.evidence]
+        findings += fresh
         context = _without(context, fresh)
-    return claims, context
+    return findings, context
 
 
-def _without(context: Context, claims: Collection[CauseClaim]) -> Context:
-    shown = {record.id for claim in claims for record in claim.evidence}
+def _without(context: Context, findings: Collection[Finding]) -> Context:
+    shown = {record.id for finding in findings for record in finding.evidence}
     platform = context.results.platform
     explained = (
         record
         for record in context.open
-        if record.id in shown or any(explains(claim, record, platform) for claim in claims)
+        if record.id in shown or any(explains(finding, record, platform) for finding in findings)
     )
-    return context.without(explained, claims)
+    return context.without(explained, findings)
 
 
-def _known(claim: CauseClaim, results: RunResults) -> Iterator[KnownCause]:
-    """The claim as a cause of slow items: of as many nodes as those that show it, or more."""
-    fewest = min(len(record.nodes) for record in claim.evidence)
-    if Symptom.SLOW in CATALOGUE[claim.cause].effect.symptoms:
+def _known(finding: Finding, results: RunResults) -> Iterator[KnownCause]:
+    """The finding as a cause of slow items: of as many nodes as those that show it, or more."""
+    fewest = min(len(record.nodes) for record in finding.evidence)
+    if Symptom.SLOW in CATALOGUE[finding.cause].effect.symptoms:
         yield KnownCause(
-            claim.cause,
-            frozenset(nodes_of(claim.where.node)),
-            frozenset(devices_of(claim.where.device)),
-            claim.where.peer,
-            lambda item: len(item.nodes) >= fewest and can_slow(claim, item, results.platform),
+            finding.cause,
+            frozenset(nodes_of(finding.where.node)),
+            frozenset(devices_of(finding.where.device)),
+            finding.where.peer,
+            lambda item: len(item.nodes) >= fewest and can_slow(finding, item, results.platform),
         )
 
 
-def _barred(results: RunResults, claims: Sequence[CauseClaim]) -> Barred:
+def _barred(results: RunResults, findings: Sequence[Finding]) -> Barred:
     """Whether a cause keeps a node from a measurement: a part of it is out of service, or the cause
     can stop the measurement, and the node gave no figure of it."""
     gave = {
@@ -143,34 +143,34 @@ def _barred(results: RunResults, claims: Sequence[CauseClaim]) -> Barred:
         item = as_item(results.platform, replace(case, nodes=(node,)), "")
         has_figures = (item.subject, node, item.part_at(node)) in gave
         return any(
-            can_stop(claim, item, results.platform)
-            for claim in claims
-            if not has_figures or CATALOGUE[claim.cause].effect.harm is Harm.OUT_OF_SERVICE
+            can_stop(finding, item, results.platform)
+            for finding in findings
+            if not has_figures or CATALOGUE[finding.cause].effect.harm is Harm.OUT_OF_SERVICE
         )
 
     return bars
 
 
-def _without_doubted(results: RunResults, claims: Iterable[CauseClaim]) -> RunResults:
+def _without_doubted(results: RunResults, findings: Iterable[Finding]) -> RunResults:
     """The results without the figures that were measured while something else disturbed them."""
     doubted = {
         record.id: replace(record, judgements=())
-        for claim in claims
-        if CATALOGUE[claim.cause].effect.harm is Harm.DOUBTS
-        for record in claim.evidence
+        for finding in findings
+        if CATALOGUE[finding.cause].effect.harm is Harm.DOUBTS
+        for record in finding.evidence
     }
     return replace(results, records={**results.records, **doubted})
 
 
-def _with_items(claims: Sequence[CauseClaim], left: Iterable[ItemRecord]) -> list[CauseClaim]:
-    """The claims, each with the items of its nodes that a limit on stragglers failed.
+def _with_items(findings: Sequence[Finding], left: Iterable[ItemRecord]) -> list[Finding]:
+    """The findings, each with the items of its nodes that a limit on stragglers failed.
 
     A straggler has precedence over other causes on the node.
     """
-    every = list(claims)
+    every = list(findings)
     for item in (item for item in left if item.subject == BEHIND_PEERS):
         on = [c for c in every if c.where.node and set(item.nodes) & nodes_of(c.where.node)]
-        for claim in sorted(on, key=lambda c: c.cause != STRAGGLER)[:1]:
-            shown = replace(claim, evidence=(*claim.evidence, item))
-            every[every.index(claim)] = shown
+        for finding in sorted(on, key=lambda c: c.cause != STRAGGLER)[:1]:
+            shown = replace(finding, evidence=(*finding.evidence, item))
+            every[every.index(finding)] = shown
     return every

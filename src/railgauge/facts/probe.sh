@@ -188,7 +188,7 @@ ofed() {
 # its reading, and its last record without the text.
 kernel_log() {
   [ -e "$R/dev/kmsg" ] || absent dev/kmsg
-  said=$(dd if="$R/dev/kmsg" iflag=nonblock bs=8192 2>&1 | awk '
+  output=$(dd if="$R/dev/kmsg" iflag=nonblock bs=8192 2>&1 | awk '
     /^dd: / { print }
     /^[0-9]+,[0-9]+,[0-9]+,/ {
       last = $0; sub(/;.*/, "", last)
@@ -196,8 +196,8 @@ kernel_log() {
       else if (n > 500 && !more++) print "more"
     }
     END { print last }' faults='NVRM|Xid|AER|PCIe Bus Error|DPC: |mlx5_core .*(health|rror|imeout|unable|insuff)|NETDEV WATCHDOG|amdgpu .*(hardware errors|reset|timeout|ecovery|lost|poison)|Hardware Error|EDAC|Memory failure|BUG|watchdog|Oops|Kernel panic|nvme .*(timeout|down)')
-  printf '%s\n' "$said"
-  case $said in *': Resource temporarily unavailable'*) ;; *) exit 1 ;; esac
+  printf '%s\n' "$output"
+  case $output in *': Resource temporarily unavailable'*) ;; *) exit 1 ;; esac
 }
 # show_gids forks for every entry of every table, so it runs only if sysfs has no GID tables.
 gids() {

@@ -100,7 +100,7 @@ def _open(config: pytest.Config) -> None:
         raise pytest.UsageError(f"railgauge: {error}") from None
     except (Exception, SystemExit) as error:
         if failed := installed.failed_import(error):
-            raise pytest.UsageError(f"railgauge: {installed.told(failed)}") from None
+            raise pytest.UsageError(f"railgauge: {installed.explained(failed)}") from None
         raise
     reporters.quieten(config)
     config.pluginmanager.register(_Messages(), "railgauge-messages")

@@ -231,7 +231,7 @@ class Controller:
         run, folder = self.acceptance, self._store.folder
         if run.verdict:
             columns = self.config.pluginmanager.getplugin("railgauge-html")
-            shown = certified.unsealed(folder, run.verdict, run.plan(), run.findings())
+            shown = certified.unsealed(folder, run.verdict, run.plan(), run.results())
             about = (shown, run.settings, self._store, run.plots, columns)
             prefix.append(html.content(*about, lines=run.lines, nights=run.nights))
             write_whole(folder / html.STYLE, html.style())

@@ -151,7 +151,7 @@ def content(
         "report/templates/above.html.j2",
         groups=rows.groups(records.values(), nodes, links),
         items=len(records),
-        masked=masks.told(store.folder),
+        masked=masks.summary(store.folder),
         node_names=nodes,
         rung_names=_rung_names(records),
         outcomes=sorted({str(one.outcome).replace("_", " ") for one in records.values()}),

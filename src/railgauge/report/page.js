@@ -60,7 +60,7 @@
   function filter() {
     const words = pick.q.value.toLowerCase().split(/\s+/).filter(Boolean);
     const asks = words.length || pick.node.value || pick.rung.value || pick.outcome.value;
-    document.querySelectorAll("tr.told").forEach((row) => row.remove());
+    document.querySelectorAll("tr.detail").forEach((row) => row.remove());
     let shown = 0;
     let all = 0;
     for (const group of rows()) {
@@ -119,11 +119,11 @@
   function tell(link) {
     const row = link.closest("tr");
     const next = row.nextElementSibling;
-    const isOpen = next?.classList.contains("told");
+    const isOpen = next?.classList.contains("detail");
     if (isOpen) next.remove();
     else {
       const detail = document.createElement("tr");
-      detail.className = "told";
+      detail.className = "detail";
       const inside = detail.insertCell();
       inside.colSpan = row.cells.length;
       const from = document.getElementById(link.hash.slice(1));

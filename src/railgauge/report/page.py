@@ -91,7 +91,7 @@ def _causes(causes: Sequence[Cause], rows: Mapping[str, str]) -> dict[str, objec
 def _headline(verdict: RunVerdict) -> str:
     counts = verdict.counts
     return (
-        f"{verdict.said}: asserted {counts.asserted} of {counts.planned}"
+        f"{verdict.heading}: asserted {counts.asserted} of {counts.planned}"
         f"{f', {counts.not_run} not run' if counts.not_run else ''}"
         f"{f' ({verdict.scope})' if verdict.scope else ''}"
         f"{f', {verdict.reservation}' if verdict.reservation else ''}"

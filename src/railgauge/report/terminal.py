@@ -126,13 +126,13 @@ def last_word(out: pytest.TerminalReporter, verdict: RunVerdict, folder: Path) -
     out.write_line("")
     scope = f" ({verdict.scope})" if verdict.scope else ""
     out.write_line(
-        f"{verdict.cluster}{scope}: {verdict.said}{simulated}, "
+        f"{verdict.cluster}{scope}: {verdict.heading}{simulated}, "
         f"asserted {verdict.counts.asserted} of {verdict.counts.planned}",
         **{colour: True, "bold": True},
     )
     for line in textwrap.wrap(printable(verdict.reservation), 96):
         out.write_line(f"    {line}", yellow=True, bold=True)
-    if masked := masks.told(folder):
+    if masked := masks.summary(folder):
         out.write_line(masked)
     out.write_line(f"report: {folder / 'report.html'}")
 

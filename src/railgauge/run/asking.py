@@ -27,7 +27,7 @@ from railgauge.core.model import Cluster, Node, Transcript
 from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.describing import names
 from railgauge.describing.readiness import ask, needs, peers
-from railgauge.describing.readiness.model import NodeSaid, NodeSeen, NodesSeen, SeenByOther
+from railgauge.describing.readiness.model import SelfReport, NodeSeen, NodesSeen, SeenByOther
 from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.leases.holder import LeaseAnswer, Unleasable, answer, beat_s, hold_command
 from railgauge.planning.vendor import platform_stack
@@ -132,9 +132,9 @@ class _Asking:
             one = NodeSeen(node, refusal=error)
         with self._noting:
             self._seen.setdefault(name, one)
-        if one.said is None or self._has_left:
+        if one.self_report is None or self._has_left:
             return
-        self._note(name, facts=self._facts(one.said, name, session))
+        self._note(name, facts=self._facts(one.self_report, name, session))
         if not allots_nodes(self.cluster.transport) and not self._has_left:
             self._note(name, lease=self._lease(name, session))
 
@@ -142,7 +142,7 @@ class _Asking:
         with self._noting:
             self._seen[name] = replace(self._seen[name], **changes)
 
-    def _facts(self, answers: NodeSaid, name: str, session: Session) -> NodeAnswer:
+    def _facts(self, answers: SelfReport, name: str, session: Session) -> NodeAnswer:
         try:
             return surveyed_again(self.cluster, self._stack(answers), name, session, _PROBE_LIMIT_S)
         except NoEvidence as error:
@@ -159,9 +159,9 @@ class _Asking:
         if nonce not in done.stdout:
             return NodeSeen(node, session.entry, refusal=_unstarted(done))
         answers = ask.parsed(done, asked_for, nonce)
-        return NodeSeen(node, session.entry, setup_failed=failed, said=answers)
+        return NodeSeen(node, session.entry, setup_failed=failed, self_report=answers)
 
-    def _stack(self, answers: NodeSaid) -> Stack | None:
+    def _stack(self, answers: SelfReport) -> Stack | None:
         """The stack whose tools the probe asks: that of the platform file, else of the hardware."""
         if self.platform:
             return platform_stack(self.platform)
@@ -184,7 +184,7 @@ class _Asking:
     # --- each node about others ---
 
     def each_about_others(self) -> None:
-        there = [name for name, one in self._in_order() if one.said is not None]
+        there = [name for name, one in self._in_order() if one.self_report is not None]
         if len(there) < 2:  # noqa: PLR2004 - a node and another one
             return
         ports = peers.ports(there, self.cluster.ports)

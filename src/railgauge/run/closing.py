@@ -26,7 +26,7 @@ _AT_ONCE = 64
 
 
 @PROGRESS_OF_PROCESS.during("counters and kernels' logs")
-def read(settings: RunSettings, run: RunServices, findings: Callable[[], RunResults]) -> None:
+def read(settings: RunSettings, run: RunServices, results: Callable[[], RunResults]) -> None:
     """Read and store what the platform file asks for; a replay takes over what was recorded.
 
     The counters come first, so that nothing else of the run counts in their difference.
@@ -40,7 +40,7 @@ def read(settings: RunSettings, run: RunServices, findings: Callable[[], RunResu
     if asked[COUNTERS]:
         CounterReader(platform, run.cluster(), run.sessions(), run.store).end()
     if asked[KERNEL_LOGS]:
-        _keep_kernel_logs(findings(), run.store, run.sessions())
+        _keep_kernel_logs(results(), run.store, run.sessions())
 
 
 def _take_over(items: ClosingItems, run: RunServices, result: Callable[[Case], CaseResult]) -> None:
@@ -53,7 +53,7 @@ def _take_over(items: ClosingItems, run: RunServices, result: Callable[[Case], C
             run.store.save(case, found)
 
 
-def _keep_kernel_logs(findings: RunResults, store: Store, sessions: Sessions) -> None:
+def _keep_kernel_logs(results: RunResults, store: Store, sessions: Sessions) -> None:
     """Read what the kernel of every node logged, all at the same time, and store it.
 
     A log whose start is not known is not read.
@@ -61,13 +61,13 @@ def _keep_kernel_logs(findings: RunResults, store: Store, sessions: Sessions) ->
 
     def read(node: str) -> CaseResult:
         try:
-            argv = log.reading_argv(findings.cluster.rootfs, start_of(node, findings).first)
+            argv = log.reading_argv(results.cluster.rootfs, start_of(node, results).first)
             command = Command(node, argv, {"LC_ALL": "C"}, _LOG_LIMIT_S, plain=True, as_root=True)
             return CaseResult(((sessions[node].run(command),),))
         except NoEvidence as error:
             return CaseResult((), error)
 
-    names = [node.name for node in findings.cluster.nodes]
+    names = [node.name for node in results.cluster.nodes]
     cases = {name: case for name in names if (case := KERNEL_LOGS.case_of(name))}
     with ThreadPoolExecutor(min(_AT_ONCE, len(cases))) as pool:
         found = list(pool.map(read, cases))

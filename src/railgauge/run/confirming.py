@@ -18,9 +18,9 @@ from railgauge.run.store import Store
 from railgauge.transport import Tell
 
 
-def suspects(findings: RunResults, tell: Tell) -> Sequence[Remeasurement]:
-    """Return what to measure again, given the findings of the run so far."""
-    asked = diagnosed(findings).confirmations()
+def suspects(results: RunResults, tell: Tell) -> Sequence[Remeasurement]:
+    """Return what to measure again, given the results of the run so far."""
+    asked = diagnosed(results).confirmations()
     if not asked:
         tell("")
         tell("confirm: no suspect can be measured again")
@@ -28,13 +28,13 @@ def suspects(findings: RunResults, tell: Tell) -> Sequence[Remeasurement]:
 
 
 def lacking_partners(
-    findings: RunResults, tell: Tell, before: Sequence[Remeasurement] = ()
+    results: RunResults, tell: Tell, before: Sequence[Remeasurement] = ()
 ) -> Sequence[Remeasurement]:
     """Return the measurements that decide between suspects in place of a missing partner.
 
     Those made ``before`` are not made again; they count towards the most that a run adds.
     """
-    asked = diagnosed(findings).follow_ups(before)
+    asked = diagnosed(results).follow_ups(before)
     if asked:
         tell("")
         tell("confirm: the plan does not tell some suspects apart; good nodes help to decide")

@@ -54,7 +54,7 @@ class LadderRun:
             Assessor(*evidence),
             settings.no_gates,
             most_wrong,
-            self._findings,
+            self._results_of,
             # Items in workers judge for themselves.
             for_items=None if settings.has_workers else AheadAssessor(run.answers, *evidence),
         )
@@ -63,7 +63,7 @@ class LadderRun:
         self._progress.begin()
         self._engine.begin()
 
-    def _findings(self, records: Mapping[str, ItemRecord]) -> RunResults:
+    def _results_of(self, records: Mapping[str, ItemRecord]) -> RunResults:
         settings, run = self._settings, self._run
         return RunResults(records, run.found, settings.platform, settings.declared, kept=run.kept)
 

@@ -40,7 +40,7 @@ def _counted(path: Path) -> int:
     return count
 
 
-def told(folder: Path) -> str:
+def summary(folder: Path) -> str:
     """Return one line on what was masked; empty if nothing was."""
     found = counted(folder)
     parts = ", ".join(f"{count} in {place}" for place, count in found.items())

@@ -70,7 +70,7 @@ class Judging:
     """What units are judged by.
 
     ``most_wrong`` is the number of failed items at which the run stops; 0 for no such number.
-    ``findings`` makes the diagnosis's input from records; without it no diagnosis opens a gate.
+    ``results_of`` makes the diagnosis's input from records; without it no diagnosis opens a gate.
     ``for_items`` is the assessor that keeps its answers for the items of this process; ``None`` if
     these do not ask, so that units are judged only as far as gates need it.
     """
@@ -79,7 +79,7 @@ class Judging:
     assessor: Assessor
     no_gates: bool = False
     most_wrong: int = 0
-    findings: Callable[[Mapping[str, ItemRecord]], RunResults] | None = None
+    results_of: Callable[[Mapping[str, ItemRecord]], RunResults] | None = None
     for_items: Assessor | None = None
 
     @property
@@ -113,7 +113,7 @@ class UnitJudge:
 
         Once the lower rungs of these nodes were judged as well, ``unexplained`` may open the gate.
         """
-        if not (blockers and self._judging.findings and self._pairs.keys() >= {*blockers}):
+        if not (blockers and self._judging.results_of and self._pairs.keys() >= {*blockers}):
             return ()
         if len(self._work.gated(unit)) != 1:
             return ()
@@ -131,8 +131,8 @@ class UnitJudge:
         key = (node, *blockers)
         if key not in self._left:
             records = {one.id: one for one in self._around(blockers, known)}
-            assert self._judging.findings
-            causes = diagnose(self._judging.findings(records))
+            assert self._judging.results_of
+            causes = diagnose(self._judging.results_of(records))
             self._left[key] = still_blocking(node, blockers, causes)
         return self._left[key]
 

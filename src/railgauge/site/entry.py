@@ -65,7 +65,7 @@ def pytest_load_initial_conftests(
             raise
         if found(everywhere, invoked.dir) is None:
             raise
-        what = installed.told(failed) if failed else _of_a_plugin(error)
+        what = installed.explained(failed) if failed else _of_a_plugin(error)
         raise pytest.UsageError(f"railgauge: {what}") from None
     if is_homeless(everywhere, invoked.dir) and _is_unknown(_HOSTFILE, parser, args):
         raise pytest.UsageError(_NO_SITE.format(here=invoked.dir))

@@ -15,7 +15,7 @@ _PACKAGE = "railgauge"
 _REMEDY = "set up the environment again (make accept), or install railgauge again with pip"
 
 
-def told(error: BaseException) -> str:
+def explained(error: BaseException) -> str:
     """One line about an import that failed: the packages that are not as needed, else the error."""
     message = " ".join(str(error).split())
     if not isinstance(error, ImportError):

@@ -172,7 +172,7 @@ def of_path(figure: ToolFigure, flow: Flow) -> FigureForm | None:
         there = (_end(figure, one, KindOfPart.SEND), _end(figure, other, KindOfPart.RECEIVE))
         back = (_end(figure, other, KindOfPart.SEND), _end(figure, one, KindOfPart.RECEIVE))
         return FigureForm((there, back, (path,)), mean=2)
-    if flow is Flow.UNTOLD:
+    if flow is Flow.UNSET:
         return FigureForm(((_end(figure, one), _end(figure, other), path),))
     first, second = KindOfPart.SEND, KindOfPart.RECEIVE
     if flow is Flow.BACKWARD:

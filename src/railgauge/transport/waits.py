@@ -58,7 +58,7 @@ class Waits:
             return sorted(self._open, key=lambda wait: wait.since_s)
 
 
-def told(waits: Sequence[Wait], now_s: float) -> str:
+def described(waits: Sequence[Wait], now_s: float) -> str:
     """Return ``n03 (ib_write_bw, 24 s), n07 (a connection, 12 s) and 2 more``."""
     each = [f"{w.node} ({w.what}, {now_s - w.since_s:.0f} s)" for w in waits[:_MOST_NAMED]]
     more = f" and {len(waits) - _MOST_NAMED} more" if len(waits) > _MOST_NAMED else ""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from railgauge.trend.values import FindingScope, Fleet, Rules, SeriesKey
+from railgauge.trend.values import TrendScope, Fleet, Rules, SeriesKey
 
 WORSE, BETTER, ALIKE, UNSURE = "worse", "better", "alike", "too noisy to tell"
 STATUSES = (WORSE, BETTER, ALIKE, UNSURE)
@@ -73,7 +73,7 @@ class Unlike:
 class Shared:
     """A scope of which most series are worse: one finding instead of many."""
 
-    scope: FindingScope
+    scope: TrendScope
     worse: int
     of: int
 

@@ -15,8 +15,8 @@ from railgauge.trend.values import (
     IMPROVEMENT,
     RECOVERED,
     REGRESSION,
-    Finding,
-    FindingScope,
+    TrendFinding,
+    TrendScope,
     Movement,
     Night,
     Rules,
@@ -80,11 +80,11 @@ def _until_lost_again(
     return {k: {n: v for n, v in found.items() if n < min(ends)} for k, found in kept.items()}
 
 
-def _finding(change: LevelChange, nights: Sequence[Night], values: Values, tests: int) -> Finding:
+def _finding(change: LevelChange, nights: Sequence[Night], values: Values, tests: int) -> TrendFinding:
     moves = tuple(_movement(key, values[key], change) for key in change.went_along)
     worse = -math.expm1(change.effect)
     verdict = _verdict(change, values)
-    return Finding(
+    return TrendFinding(
         verdict=verdict,
         kind=change.kind,
         scope=change.scope,
@@ -111,15 +111,15 @@ def _recovered(change: LevelChange, values: Values) -> int:
     return next((n for n in later if statistics.median(by_night[n]) < _HALF), later[-1])
 
 
-def _without_way_back(found: Sequence[Finding], rules: Rules) -> list[Finding]:
+def _without_way_back(found: Sequence[TrendFinding], rules: Rules) -> list[TrendFinding]:
     """The findings without the improvements that only end a loss: its recovery is reported."""
-    left: dict[tuple[FindingScope, str], float] = {}
+    left: dict[tuple[TrendScope, str], float] = {}
     for one in found:
         if one.recovered:
             end = (one.scope, one.recovered)
             left[end] = left.get(end, 1.0) * (1 - one.worse)
 
-    def is_more(one: Finding) -> bool:
+    def is_more(one: TrendFinding) -> bool:
         lost = left.get((one.scope, one.since))
         return lost is None or lost * (1 - one.worse) - 1 > rules.min_change
 
@@ -163,6 +163,6 @@ def _share_left(key: SeriesKey, before: float, now: float, change: LevelChange) 
     return sign * math.log(before / now) / -change.effect
 
 
-def _weight(finding: Finding) -> tuple[int, float, str]:
+def _weight(finding: TrendFinding) -> tuple[int, float, str]:
     order = (REGRESSION, RECOVERED, IMPROVEMENT)
     return order.index(finding.verdict), -abs(finding.worse), str(finding.scope)

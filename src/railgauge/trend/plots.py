@@ -118,7 +118,7 @@ def _polyline(axis: _Axis, line: PlotLine) -> str:
     dots = [(axis.x(night), axis.y(value)) for night, value in sorted(line.points.items())]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in dots)
     circles = "".join(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2"/>' for x, y in dots)
-    kind = "told" if line.moved else "quiet"
+    kind = "moved" if line.moved else "quiet"
     name = escape(line.name)
     return f'<g class="{kind}"><title>{name}</title><polyline points="{path}"/>{circles}</g>'
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from railgauge.trend.values import FindingScope, SeriesKey
+from railgauge.trend.values import TrendScope, SeriesKey
 
 _PAIR = 2
 
 
-def shared_scopes(keys: Iterable[SeriesKey]) -> dict[FindingScope, tuple[SeriesKey, ...]]:
+def shared_scopes(keys: Iterable[SeriesKey]) -> dict[TrendScope, tuple[SeriesKey, ...]]:
     """Return every scope of two or more series, the widest first, with its series.
 
     A scope is kept only if its nodes are exactly the nodes that all its series share. If node A was
     measured only with node B, its series belong to the pair A-B; if node C is in all pairs of the
     cluster, they belong to node C.
     """
-    members: dict[FindingScope, list[SeriesKey]] = {}
+    members: dict[TrendScope, list[SeriesKey]] = {}
     for key in keys:
         for scope in _scopes_of(key):
             members.setdefault(scope, []).append(key)
@@ -25,13 +25,13 @@ def shared_scopes(keys: Iterable[SeriesKey]) -> dict[FindingScope, tuple[SeriesK
 
 
 def families(
-    scopes: Mapping[FindingScope, Collection[SeriesKey]],
-) -> list[list[FindingScope]]:
+    scopes: Mapping[TrendScope, Collection[SeriesKey]],
+) -> list[list[TrendScope]]:
     """Group the scopes of one kind, such as all NICs of nodes; their order is kept.
 
     They are of one kind if they have as many nodes and hold series of the same metrics and sizes.
     """
-    found: dict[object, list[FindingScope]] = {}
+    found: dict[object, list[TrendScope]] = {}
     for scope, keys in scopes.items():
         holds = frozenset((key.measured, key.size_bytes) for key in keys)
         kind = len(scope.nodes), scope.metric, bool(scope.pairing), holds
@@ -39,17 +39,17 @@ def families(
     return list(found.values())
 
 
-def alone(key: SeriesKey) -> FindingScope:
+def alone(key: SeriesKey) -> TrendScope:
     """The scope of one series."""
-    return FindingScope(key.nodes, key.subject, key.metric, key.pairing, key.size_bytes)
+    return TrendScope(key.nodes, key.subject, key.metric, key.pairing, key.size_bytes)
 
 
-def _scopes_of(key: SeriesKey) -> Iterator[FindingScope]:
+def _scopes_of(key: SeriesKey) -> Iterator[TrendScope]:
     for nodes in _parties(key.nodes):
-        yield FindingScope(nodes)
-        yield FindingScope(nodes, key.subject, key.metric)
+        yield TrendScope(nodes)
+        yield TrendScope(nodes, key.subject, key.metric)
         if len(nodes) == 1 and key.pairing:
-            yield FindingScope(nodes, pairing=key.pairing)
+            yield TrendScope(nodes, pairing=key.pairing)
 
 
 def _parties(nodes: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -65,11 +65,11 @@ def _parties(nodes: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
         yield tuple(sorted(nodes))
 
 
-def _owns_all(scope: FindingScope, keys: Collection[SeriesKey]) -> bool:
+def _owns_all(scope: TrendScope, keys: Collection[SeriesKey]) -> bool:
     common = frozenset[str].intersection(*(frozenset(key.nodes) for key in keys))
     return len(keys) > 1 and common == frozenset(scope.nodes)
 
 
-def _width(scope: FindingScope) -> tuple[int, bool, bool, str]:
+def _width(scope: TrendScope) -> tuple[int, bool, bool, str]:
     """The sort key, widest first: all nodes, one node, several nodes; all metrics before one."""
     return len(scope.nodes), bool(scope.metric), bool(scope.pairing), str(scope)

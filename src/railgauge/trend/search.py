@@ -22,7 +22,7 @@ from railgauge.trend.values import (
     NIGHTS_AFTER_ALONE,
     NIGHTS_AFTER_SHARED,
     STEP,
-    FindingScope,
+    TrendScope,
     Rules,
     SeriesKey,
 )
@@ -60,7 +60,7 @@ class LevelChange:
     that follow the change, ``of`` is the number of series measured on both levels.
     """
 
-    scope: FindingScope
+    scope: TrendScope
     kind: str
     at: int
     start: int
@@ -112,7 +112,7 @@ class Search:
                 yield from self._of_series(one, kin_of_one)
 
     def _of_scope(
-        self, scope: FindingScope, tracks: Sequence[Track], kin: Beside | None
+        self, scope: TrendScope, tracks: Sequence[Track], kin: Beside | None
     ) -> Iterator[LevelChange]:
         points = _together(tracks)
         asked = self._asked(NIGHTS_AFTER_SHARED, 0.0, self._rules.min_change)
@@ -137,7 +137,7 @@ class Search:
         return Asked(after, noise, allowed, -math.log1p(-least))
 
     def _find(
-        self, scope: FindingScope, points: Mapping[int, float], asked: Asked, kin: Beside | None
+        self, scope: TrendScope, points: Mapping[int, float], asked: Asked, kin: Beside | None
     ) -> list[LevelChange]:
         """The steps, or the drift if its line leaves smaller deviations than the steps."""
         nights, values = list(points), list(points.values())
@@ -182,7 +182,7 @@ def _together(tracks: Sequence[Track]) -> dict[int, float]:
     return {night: statistics.median(found) for night, found in enough.items()}
 
 
-def _levels(scope: FindingScope, nights: list[int], steps: Sequence[Step]) -> list[LevelChange]:
+def _levels(scope: TrendScope, nights: list[int], steps: Sequence[Step]) -> list[LevelChange]:
     starts = [0, *(step.at for step in steps)]
     ends = [*(step.at for step in steps[1:]), len(nights)]
     bounds = [*nights, nights[-1] + 1]
@@ -194,7 +194,7 @@ def _levels(scope: FindingScope, nights: list[int], steps: Sequence[Step]) -> li
     ]  # fmt: skip
 
 
-def _drift(scope: FindingScope, nights: list[int], slope: Slope) -> LevelChange:
+def _drift(scope: TrendScope, nights: list[int], slope: Slope) -> LevelChange:
     first, end = nights[0], nights[-1] + 1
     return LevelChange(scope, DRIFT, first, first, end, slope.effect, slope.chance, (), 0)
 

@@ -14,8 +14,8 @@ from railgauge.trend.values import (
     FEWEST_NIGHTS,
     IMPROVEMENT,
     STEP,
-    Finding,
-    FindingScope,
+    TrendFinding,
+    TrendScope,
     Night,
     SeriesKey,
     Trend,
@@ -23,7 +23,7 @@ from railgauge.trend.values import (
 )
 
 
-def sentence(finding: Finding) -> str:
+def sentence(finding: TrendFinding) -> str:
     """One line for a finding: verdict, first night, place, size of the change, number of series."""
     better = finding.verdict == IMPROVEMENT
     by = f"{abs(finding.worse):.1%} {'better' if better else 'worse'}"
@@ -35,14 +35,14 @@ def sentence(finding: Finding) -> str:
     return f"{finding.verdict} {how}: {where(finding.scope)}: {by} ({levels}{of})"
 
 
-def headline(finding: Finding) -> str:
+def headline(finding: TrendFinding) -> str:
     """What a finding is about, in a few words: ``viper, host_send_bandwidth: 4.0% worse``."""
     better = "better" if finding.verdict == IMPROVEMENT else "worse"
     over = f", recovered {finding.recovered[:8]}" if finding.recovered else ""
     return f"{where(finding.scope)}: {abs(finding.worse):.1%} {better}{over}"
 
 
-def where(scope: FindingScope) -> str:
+def where(scope: TrendScope) -> str:
     """``viper, host_send_bandwidth bw_average 8MiB over mlx5_0``."""
     place = naming.place(scope.nodes) or "all nodes"
     size = "" if scope.size_bytes is None else format_size(scope.size_bytes)
@@ -51,7 +51,7 @@ def where(scope: FindingScope) -> str:
     return f"{place}, {what or 'all metrics'}"
 
 
-def _levels(finding: Finding) -> str:
+def _levels(finding: TrendFinding) -> str:
     """The level before and after, in words, if all series are of one metric and size."""
     keys = {(m.key.subject, m.key.metric, m.key.unit, m.key.size_bytes) for m in finding.series}
     if len(keys) != 1:

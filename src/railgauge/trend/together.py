@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from railgauge.trend.values import Finding, FindingScope, SeriesKey
+from railgauge.trend.values import TrendFinding, TrendScope, SeriesKey
 
 # Noise may hide a fault for a night in some series. A loss of another size is another fault.
 _NIGHTS_APART = 1
@@ -20,8 +20,8 @@ _TIMES_AS_LARGE = 2.0
 
 
 def joined(
-    found: Iterable[Finding], nights: Sequence[str], keys: Collection[SeriesKey]
-) -> Iterator[Finding]:
+    found: Iterable[TrendFinding], nights: Sequence[str], keys: Collection[SeriesKey]
+) -> Iterator[TrendFinding]:
     """Yield the findings, those that began together on a node as one; ``keys`` are all series."""
     left = list(found)
     while len(group := _largest(left, nights)) > 1:
@@ -30,8 +30,8 @@ def joined(
     yield from left
 
 
-def _largest(found: Sequence[Finding], nights: Sequence[str]) -> list[Finding]:
-    groups: dict[object, list[Finding]] = defaultdict(list)
+def _largest(found: Sequence[TrendFinding], nights: Sequence[str]) -> list[TrendFinding]:
+    groups: dict[object, list[TrendFinding]] = defaultdict(list)
     for one in filter(_is_narrow, found):
         for node in one.scope.nodes:
             groups[one.verdict, one.kind, node].append(one)
@@ -39,12 +39,12 @@ def _largest(found: Sequence[Finding], nights: Sequence[str]) -> list[Finding]:
     return max(alike, key=len, default=[])
 
 
-def _is_narrow(one: Finding) -> bool:
+def _is_narrow(one: TrendFinding) -> bool:
     """Whether the scope of the finding needs a pairing or a size."""
     return bool(one.scope.pairing) or one.scope.size_bytes is not None
 
 
-def _alike(group: Sequence[Finding], nights: Sequence[str]) -> list[Finding]:
+def _alike(group: Sequence[TrendFinding], nights: Sequence[str]) -> list[TrendFinding]:
     """The findings that began with the middle one and are about as large."""
     begun = {one: nights.index(one.since) for one in group}
     middle = sorted(group, key=lambda one: (begun[one], one.worse))[len(group) // 2]
@@ -56,7 +56,7 @@ def _alike(group: Sequence[Finding], nights: Sequence[str]) -> list[Finding]:
     ]
 
 
-def _join(group: Sequence[Finding], keys: Collection[SeriesKey]) -> Finding:
+def _join(group: Sequence[TrendFinding], keys: Collection[SeriesKey]) -> TrendFinding:
     first = min(group, key=lambda one: one.since)
     series = tuple(move for one in group for move in one.series)
     scope = _common([move.key for move in series])
@@ -71,12 +71,12 @@ def _join(group: Sequence[Finding], keys: Collection[SeriesKey]) -> Finding:
     )
 
 
-def _common(keys: Sequence[SeriesKey]) -> FindingScope:
+def _common(keys: Sequence[SeriesKey]) -> TrendScope:
     """What all these series share."""
     nodes = frozenset[str].intersection(*(frozenset(key.nodes) for key in keys))
     parts = frozenset[str].intersection(*(_parts(key.pairing) for key in keys))
     one = keys[0]
-    return FindingScope(
+    return TrendScope(
         nodes=tuple(sorted(nodes)),
         subject=one.subject if len({key.subject for key in keys}) == 1 else "",
         metric=one.metric if len({key.measured for key in keys}) == 1 else "",
@@ -90,7 +90,7 @@ def _parts(pairing: str) -> frozenset[str]:
     return frozenset(pairing.split("-")) - {""}
 
 
-def _is_in(key: SeriesKey, scope: FindingScope) -> bool:
+def _is_in(key: SeriesKey, scope: TrendScope) -> bool:
     return (
         set(scope.nodes) <= set(key.nodes)
         and scope.subject in ("", key.subject)

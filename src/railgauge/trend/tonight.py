@@ -14,7 +14,7 @@ from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.trend.findings import findings
 from railgauge.trend.read import night_of, read
 from railgauge.trend.sentences import sentence, summary
-from railgauge.trend.values import FEWEST_NIGHTS, IMPROVEMENT, Finding, FindingScope, Night, Trend
+from railgauge.trend.values import FEWEST_NIGHTS, IMPROVEMENT, TrendFinding, TrendScope, Night, Trend
 
 # Comparing a year takes seconds, and a change of more than two months ago is not news.
 _MOST_NIGHTS = 60
@@ -56,17 +56,17 @@ def summarized(nights: Sequence[Night], tonight: str) -> NightsTold | None:
     return NightsTold(line, tuple(map(sentence, new)), tuple(map(sentence, earlier)))
 
 
-def _is_new(one: Finding, known: Trend, trend: Trend) -> bool:
+def _is_new(one: TrendFinding, known: Trend, trend: Trend) -> bool:
     """Whether no change of this kind, place and time was known; its scope may have grown."""
 
-    def is_same(other: Finding) -> bool:
+    def is_same(other: TrendFinding) -> bool:
         apart = abs(trend.nights.index(one.since) - trend.nights.index(other.since))
         return one.verdict == other.verdict and apart <= 1 and _may_be_one(one.scope, other.scope)
 
     return not any(map(is_same, known.findings))
 
 
-def _may_be_one(one: FindingScope, other: FindingScope) -> bool:
+def _may_be_one(one: TrendScope, other: TrendScope) -> bool:
     """Whether the scopes share a node, and name no different part; an empty field is any."""
     named = (
         (one.subject, other.subject),

@@ -98,7 +98,7 @@ class Rules:
 
 
 @dataclass(frozen=True, slots=True)
-class FindingScope:
+class TrendScope:
     """The scope of a finding. An empty field means any; all empty is the entire cluster."""
 
     nodes: tuple[str, ...] = ()
@@ -126,7 +126,7 @@ class Movement:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TrendFinding:
     """A change that noise does not explain.
 
     ``verdict`` is ``regression``, ``improvement`` or ``recovered`` (worse for a while). ``since``
@@ -139,7 +139,7 @@ class Finding:
 
     verdict: str
     kind: str
-    scope: FindingScope
+    scope: TrendScope
     since: str
     nights: int
     worse: float
@@ -155,11 +155,11 @@ class Trend:
 
     fleet: Fleet
     nights: tuple[str, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[TrendFinding, ...]
     judged: int
     too_few: int
     tests: int
 
     @property
-    def regressions(self) -> tuple[Finding, ...]:
+    def regressions(self) -> tuple[TrendFinding, ...]:
         return tuple(finding for finding in self.findings if finding.verdict == REGRESSION)

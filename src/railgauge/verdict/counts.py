@@ -90,7 +90,7 @@ class RunVerdict:
         return self.verdict.exit_code
 
     @property
-    def said(self) -> str:
+    def heading(self) -> str:
         """The verdict in capitals, after the names of its nodes if it is only about some."""
         nodes = (self.part or {}).get(ONLY, "")
         return f"{nodes} {self.verdict.upper()}".strip()

@@ -55,7 +55,7 @@ class NodeReading:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeFindings:
+class NodeResults:
     """What one node shows by itself, as the records of an acceptance and the causes of its faults.
 
     ``not_alone`` are expectations that hold the node against others, ``not_yet`` what only a later
@@ -82,7 +82,7 @@ class NodeFindings:
 
 def judged(
     platform: Platform, cluster: Cluster, seen: NodeReading, *, has_jobs: bool
-) -> NodeFindings:
+) -> NodeResults:
     """Judge the one node of a cluster. With ``has_jobs`` its GPUs may be in use."""
     (node,) = cluster.nodes
     expected, own = _expected(platform, has_jobs=has_jobs), _own(platform, has_jobs=has_jobs)
@@ -101,7 +101,7 @@ def judged(
     is_late = isinstance(seen.answer, CommandTimedOut)
     causes = () if is_late else diagnose(results)
     not_alone = tuple(sorted(expected.keys() - own.keys()))
-    return NodeFindings(records, causes, not_alone, (why_not,) if why_not else ())
+    return NodeResults(records, causes, not_alone, (why_not,) if why_not else ())
 
 
 def facts(

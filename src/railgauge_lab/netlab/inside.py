@@ -125,9 +125,9 @@ def _call(*argv: str, given: str = "") -> None:
         check=False,
     )
     if done.returncode:
-        said = " ".join(done.stdout.split())[:300]
+        message = " ".join(done.stdout.split())[:300]
         raise BadInput(
-            f"{' '.join(argv[:4])} failed: {said}",
+            f"{' '.join(argv[:4])} failed: {message}",
             remedy="check that the kernel, or the container around this, supports it",
         )
 

@@ -124,13 +124,13 @@ def _hidden(keep: Iterable[Path]) -> list[Path]:
 
 def _ready(home: Home, process: subprocess.Popen[str]) -> RunningNode:
     assert process.stdout is not None
-    said: list[str] = []
+    printed: list[str] = []
     for line in process.stdout:
         if line.strip() == "ready":
             return RunningNode(home.node, home, _child_of(process.pid))
-        said.append(line.strip())
+        printed.append(line.strip())
     raise BadInput(
-        f"cannot make node {home.node}: {' '.join(said)[:300]}",
+        f"cannot make node {home.node}: {' '.join(printed)[:300]}",
         remedy="check that the kernel, or the container around this, allows these mounts",
     )
 

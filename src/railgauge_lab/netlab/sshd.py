@@ -77,5 +77,5 @@ def wait_ready(node: RunningNode, server: subprocess.Popen[bytes]) -> None:
             return
         time.sleep(0.02)
     log = node.home.path / "sshd.log"
-    said = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-    raise BadInput(f"sshd of {node.name} does not start: {' '.join(said.split())[-300:]}")
+    logged = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    raise BadInput(f"sshd of {node.name} does not start: {' '.join(logged.split())[-300:]}")

@@ -25,6 +25,6 @@ def run(tool: str, arguments: list[str], node: Node) -> int:
             sys.stderr.write(f"{tool}: invalid option -- '{word}'\n")
             return 1
     # strftime has %s of the C library only for a local time.
-    told = time.gmtime(now) if "-u" in arguments else time.localtime(now)
-    print(time.strftime(form.replace("%s", str(int(now))), told))
+    shown = time.gmtime(now) if "-u" in arguments else time.localtime(now)
+    print(time.strftime(form.replace("%s", str(int(now))), shown))
     return 0

@@ -29,7 +29,7 @@ def count_traffic(
     """Add to ``port_{xmit,rcv}_{data,packets}``; ``data`` counts words of four bytes.
 
     A NIC with bit errors also counts errors for the traffic that it receives. ``lost_per_gb`` are
-    the packets that were lost on the way: their sender is told so, and their receiver misses them.
+    the packets that were lost on the way: their sender knows it, and their receiver misses them.
     """
     port = f"{node['root']}/sys/class/infiniband/{device}/ports/1"
     folder = f"{port}/counters"

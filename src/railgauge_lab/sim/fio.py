@@ -44,11 +44,11 @@ def run(_tool: str, arguments: list[str], node: Node) -> int:
     if not jobs:
         sys.stderr.write("No job(s) defined\n")
         return _WITHOUT_JOBS
-    told = [_checked(job, node) if "verify" in job else _job(job, node) for job in jobs]
-    if None in told:
+    reported = [_checked(job, node) if "verify" in job else _job(job, node) for job in jobs]
+    if None in reported:
         sys.stderr.write("fio: the lab does not know this job\n")
         return _WITHOUT_JOBS
-    text = json.dumps({"fio version": "fio-3.36", "global options": {}, "jobs": told}, indent=2)
+    text = json.dumps({"fio version": "fio-3.36", "global options": {}, "jobs": reported}, indent=2)
     outputs = [word for word in arguments if word.startswith(_OUTPUT)]
     if not outputs:
         print(text)
@@ -70,9 +70,9 @@ def _checked(job: Job, node: Node) -> dict[str, Any] | None:
             errors = _WRONG_BLOCKS * (file.read() == "wrong")
     moved = {"io_bytes": 1 << 20, "bw_bytes": 1 << 20, "iops": 1.0, "runtime": 1000, "total_ios": 1}
     read, write = (_NOTHING, moved) if job["rw"] == "write" else (moved, _NOTHING)
-    told = {"jobname": job["name"], "groupid": 0, "error": 84 if errors else 0, "job options": job}
+    reported = {"jobname": job["name"], "groupid": 0, "error": 84 if errors else 0, "job options": job}
     counted = {"total_err": errors} if "continue_on_error" in job else {}
-    return {**told, **counted, "read": read, "write": write, "trim": _NOTHING}
+    return {**reported, **counted, "read": read, "write": write, "trim": _NOTHING}
 
 
 def _jobs(arguments: list[str]) -> list[Job]:
@@ -108,5 +108,5 @@ def _job(job: Job, node: Node) -> dict[str, Any] | None:
     }
     is_read = job.get("rw", "").endswith("read") or job.get("ioengine") == "filestat"
     read, write = (moved, _NOTHING) if is_read else (_NOTHING, moved)
-    told = {"jobname": job["name"], "groupid": 0, "error": 0, "job options": job}
-    return {**told, "read": read, "write": write, "trim": _NOTHING}
+    reported = {"jobname": job["name"], "groupid": 0, "error": 0, "job options": job}
+    return {**reported, "read": read, "write": write, "trim": _NOTHING}

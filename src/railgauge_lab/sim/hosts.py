@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from . import courses, stored
+from . import fault_timing, stored
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def address(node: Node, host: str) -> str:
 def named(node: Node, host: str, agent: str = "") -> Node:
     """Return the node with the name or address ``host``. Raises ``Unreachable``.
 
-    ``agent`` is the remote agent that the launcher is told to use in place of ssh.
+    ``agent`` is the remote agent that the launcher uses in place of ssh.
     """
     if host in (node["name"], node["address"], *_ITSELF):
         return node
@@ -67,7 +67,7 @@ def _called(one: dict[str, Any], host: str, agent: str) -> Node:
     done = subprocess.run([*agent.split(), host, "true"], capture_output=True, check=False)
     if done.returncode:
         raise Unreachable(done.stderr.decode(errors="replace").strip())
-    return courses.present(f"{one['home']}/node")
+    return fault_timing.present(f"{one['home']}/node")
 
 
 def _entered(node: Node, one: dict[str, Any], host: str) -> Node:
@@ -80,7 +80,7 @@ def _entered(node: Node, one: dict[str, Any], host: str) -> Node:
         raise Unreachable("Host key verification failed.")
     if ssh["refuses"] or not node["logs_in"]:
         raise Unreachable(f"lab@{host}: Permission denied (publickey).")
-    return courses.present(f"{one['home']}/node")
+    return fault_timing.present(f"{one['home']}/node")
 
 
 def expanded(text: str) -> list[str]:

@@ -51,16 +51,16 @@ def _lines(node: Node) -> list[str]:
         fcntl.flock(handle, fcntl.LOCK_EX)
         now = time.monotonic()
         is_first = os.fstat(handle).st_size == 0
-        state: dict[str, Any] = {"start": now, "said": []} if is_first else stored.read(path)
-        if not is_first and not state["said"]:
+        state: dict[str, Any] = {"start": now, "logged": []} if is_first else stored.read(path)
+        if not is_first and not state["logged"]:
             middle = _clock_us(state, (state["start"] + now) / 2)
-            state["said"] = [[one[0], middle, one[1]] for one in _window(node)]
+            state["logged"] = [[one[0], middle, one[1]] for one in _window(node)]
         stored.write(path, state)
         _tell_uptime(node, _clock_us(state, now))
     finally:
         os.close(handle)
     records = [[level, _BOOT_US * (1 + n), text] for n, (level, text) in enumerate(_boot(node))]
-    records += state["said"]
+    records += state["logged"]
     lost = len(records) - _KEPT_WHEN_LOST if node["kernel_log"]["lost"] and not is_first else 0
     return [
         f"{level},{number},{at_us},-;{text}"

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 
-from . import counters, courses
+from . import counters, fault_timing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def main(tool: str, node_file: str, arguments: list[str]) -> int:
     signal = __import__("_signal")  # the enums that signal adds take a fifth of the start time
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    node = courses.present(node_file)
+    node = fault_timing.present(node_file)
     broken = node["broken_tools"].get(tool)
     if broken:
         return BROKEN[broken]()

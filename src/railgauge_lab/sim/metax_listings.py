@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import counters, courses, telemetry
+from . import counters, fault_timing, telemetry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def listed(node: Node, options: list[str]) -> list[str] | None:
     """
     if not options or not set(options) <= _SECTIONS.keys():
         return None
-    now = telemetry.under_load(courses.at_this_moment(node))
+    now = telemetry.under_load(fault_timing.at_this_moment(node))
     lines = []
     for index, gpu in enumerate(now["gpus"]):
         lines.append(f"GPU#{index}  {gpu['model'].replace('MetaX ', 'MX')}  {gpu['bus']}")

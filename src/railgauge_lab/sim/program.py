@@ -20,10 +20,10 @@ _WRAPPERS = {"numactl", "env", "taskset", "stdbuf"}
 def named(command: list[str], environment: dict[str, str]) -> Program:
     """Return tool and arguments without leading wrappers such as ``env K=V`` or ``numactl``.
 
-    The variables that ``env`` sets are added to ``environment``. ``told`` is what each rank tells
-    of its place, and ``bound`` what the launcher binds it to, and deals ranks out over.
+    The variables that ``env`` sets are added to ``environment``. ``teller`` names the script by
+    which each rank tells its place, and ``bound`` what the launcher binds it to, and deals ranks out over.
     """
-    rest, told = _untold(list(command))
+    rest, teller = _without_teller(list(command))
     while rest and os.path.basename(rest[0]) in _WRAPPERS:  # noqa: PTH119 - see main.py
         rest.pop(0)
         while len(rest) > 1 and (rest[0].startswith("-") or "=" in rest[0]):
@@ -31,7 +31,7 @@ def named(command: list[str], environment: dict[str, str]) -> Program:
             if equals and not key.startswith("-"):
                 environment[key] = value
     tool = {"tool": rest[0], "arguments": rest[1:], "environment": environment}
-    return {**tool, "told": told, "bound": ("", "")}
+    return {**tool, "teller": teller, "bound": ("", "")}
 
 
 _PLACES = 4
@@ -39,7 +39,7 @@ _PLACES = 4
 _TELLING = {"railgauge-rank": 2, "railgauge-core": 0}
 
 
-def _untold(command: list[str]) -> tuple[list[str], str]:
+def _without_teller(command: list[str]) -> tuple[list[str], str]:
     """Return the command without the shell by which each rank tells its place, and its name."""
     name = "".join(command[3:_PLACES]) if command[:2] == ["sh", "-c"] else ""
     return (command[_PLACES + _TELLING[name] :], name) if name in _TELLING else (command, "")
@@ -63,9 +63,9 @@ def run_job(job: Program, slots: list[tuple[Node, int]], environment: dict[str, 
         broken = node["broken_tools"].get(name)
         if broken:
             return _broken(broken)
-    if job["told"] == "railgauge-rank":
+    if job["teller"] == "railgauge-rank":
         _tell_places(slots)
-    elif job["told"]:
+    elif job["teller"]:
         _tell_cores(slots, *job["bound"])
     for node in {node["name"]: node for node, _ in slots}.values():
         counters.count_errors(node)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 
-from . import courses
+from . import fault_timing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def sampled(
     """Print the heading, then the lines of the node every ``interval_s``, until killed."""
     sys.stdout.write("".join(f"{line}\n" for line in heading))
     while True:
-        now = under_load(courses.at_this_moment(node))
+        now = under_load(fault_timing.at_this_moment(node))
         sys.stdout.write("".join(f"{line}\n" for line in lines(now)))
         sys.stdout.flush()
         time.sleep(interval_s)

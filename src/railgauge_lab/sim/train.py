@@ -52,8 +52,8 @@ def run_job(_tool: str, arguments: list[str], slots: Slots, environment: dict[st
         lines += train_together.lines(asked, ranks, slots, environment)
         code = 0
     else:
-        told, code = _replayed(asked, ranks)
-        lines += told
+        printed, code = _replayed(asked, ranks)
+        lines += printed
     print("\n".join(lines))
     return code
 

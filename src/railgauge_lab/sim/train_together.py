@@ -32,7 +32,7 @@ def lines(asked: Run, ranks: list[Run], slots: Slots, environment: dict[str, str
     slowest = max(map(sum, zip(loads, works)))  # noqa: B905
     step = slowest + exchange
     digest = _weights(asked, ranks[0])
-    told = [
+    printed = [
         f"train-bench row rank={rank} steps={asked['steps']} step_ms={1e3 * step:.3f} "
         f"step_p99_ms={1e3 * step * _P99:.3f} load_ms={1e3 * load:.3f} "
         f"compute_ms={1e3 * work:.3f} exchange_ms={1e3 * (step - load - work):.3f} "
@@ -40,7 +40,7 @@ def lines(asked: Run, ranks: list[Run], slots: Slots, environment: dict[str, str
         for rank, (load, work) in enumerate(zip(loads, works))  # noqa: B905
     ]
     seconds = asked["steps"] * step * _MEAN
-    return [*told, f"train-bench end ranks={len(ranks)} seconds={seconds:.6f}"]
+    return [*printed, f"train-bench end ranks={len(ranks)} seconds={seconds:.6f}"]
 
 
 def _exchange_s(asked: Run, slots: Slots, environment: dict[str, str]) -> float:

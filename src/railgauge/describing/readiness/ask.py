@@ -14,7 +14,7 @@ from importlib.resources import files
 
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.describing import bus
-from railgauge.describing.readiness.model import NodeDisk, NodeSaid, ProgramPlace
+from railgauge.describing.readiness.model import NodeDisk, SelfReport, ProgramPlace
 from railgauge.facts.probe import lines_of, split_sections
 from railgauge.stacks import Section, section
 
@@ -53,12 +53,12 @@ def text(name: str) -> str:
     return "\n".join(line for line in lines if line and not line.lstrip().startswith("#"))
 
 
-def parsed(done: Transcript, programs: Sequence[str], nonce: str) -> NodeSaid:
+def parsed(done: Transcript, programs: Sequence[str], nonce: str) -> SelfReport:
     """Read the output. Never raises, whatever was printed."""
     parts = split_sections(done.stdout, nonce)
     found = {name: _lines(parts, name) for name in parts}
     who = found.get("who", [])
-    return NodeSaid(
+    return SelfReport(
         shell=who[0] if who else "",
         user=who[1] if len(who) > 1 else "",
         root=next(iter(found.get("root", [])), "")[:200],

@@ -11,10 +11,10 @@ root() {
     # shellcheck disable=SC2086 # its words
     { [ -n "$words" ] && command -v ${words%% *} >/dev/null; } || continue
     # shellcheck disable=SC2086
-    if said=$(timeout -k 1 5 $words env timeout 4 sh -c : 2>&1 </dev/null); then
+    if output=$(timeout -k 1 5 $words env timeout 4 sh -c : 2>&1 </dev/null); then
       printf 'works %s\n' "$words"
     else
-      printf 'refused %s: %s\n' "$words" "$(printf '%s\n' "$said" | tail -n 1)"
+      printf 'refused %s: %s\n' "$words" "$(printf '%s\n' "$output" | tail -n 1)"
     fi
     exit 0
   done
@@ -77,7 +77,7 @@ folders() {
   done
   exit 0
 }
-# A bash that sshd has started reads ~/.bashrc, which may print, unless it is told not to (--norc).
+# A bash that sshd has started reads ~/.bashrc, which may print, unless asked not to (--norc).
 profile() {
   left=$(absent_programs)
   { [ -n "$left" ] && command -v bash >/dev/null; } || exit 0

@@ -11,7 +11,7 @@ from railgauge.describing.readiness.model import (
     CellState,
     CheckCell,
     HostfileLine,
-    NodeSaid,
+    SelfReport,
     NodeSeen,
     NodesSeen,
     ProgramNeed,
@@ -26,24 +26,24 @@ _MOST = 6
 
 
 def tools(one: NodeSeen, site: NodesSeen) -> CheckCell:
-    assert one.said is not None
-    asked = needs.of_node(site.cluster, site.planned, one.said, one.known)
-    missing = [need.program for need in asked if not set(need.names) & set(one.said.programs)]
+    assert one.self_report is not None
+    asked = needs.of_node(site.cluster, site.planned, one.self_report, one.known)
+    missing = [need.program for need in asked if not set(need.names) & set(one.self_report.programs)]
     if not missing:
-        return CheckCell(CellState.OK, f"all found{_folders(asked, one.said)}")
-    if one.said.cut and not one.said.programs:
+        return CheckCell(CellState.OK, f"all found{_folders(asked, one.self_report)}")
+    if one.self_report.cut and not one.self_report.programs:
         return CheckCell(
-            CellState.UNKNOWN, f"not known: the answer was cut ({one.said.cut})", "see the node"
+            CellState.UNKNOWN, f"not known: the answer was cut ({one.self_report.cut})", "see the node"
         )
-    where = setups.found_in(missing, one.said)
+    where = setups.found_in(missing, one.self_report)
     named = [f"{name} (in {where[name]})" if name in where else name for name in missing]
     nowhere = [name for name in missing if name not in where]
     remedy = f"install {listed(nowhere, _MOST)}, or name the folder under tools" if nowhere else ""
     found = f"not on the PATH of a login without a terminal: {listed(named, _MOST)}"
-    return CheckCell(CellState.MEND, found, remedy, setups.finding(list(where), one.said, site))
+    return CheckCell(CellState.MEND, found, remedy, setups.finding(list(where), one.self_report, site))
 
 
-def _folders(asked: Sequence[ProgramNeed], output: NodeSaid) -> str:
+def _folders(asked: Sequence[ProgramNeed], output: SelfReport) -> str:
     """Return in which folders the programs are, and how many in each."""
     found = (next(output.programs[n] for n in need.names if n in output.programs) for need in asked)
     count = Counter(path.rpartition("/")[0] or path for path in found)
@@ -52,7 +52,7 @@ def _folders(asked: Sequence[ProgramNeed], output: NodeSaid) -> str:
 
 
 def gpus(one: NodeSeen, site: NodesSeen) -> CheckCell:
-    output, facts = one.said, one.known
+    output, facts = one.self_report, one.known
     assert output is not None
     vendor = needs.vendor_of(output)
     on_bus = needs.gpus_on(output.bus, vendor) if vendor else 0
@@ -83,15 +83,15 @@ def _unasked(one: NodeSeen, on_bus: int) -> CheckCell:
 
 def _unlisted(one: NodeSeen, site: NodesSeen, vendor: str, on_bus: int) -> CheckCell:
     """The cell of GPUs on the bus that the vendor's tool does not list."""
-    assert one.said is not None
+    assert one.self_report is not None
     assert one.known is not None
     listing = ProgramNeed(*_first_and_others(stack(vendor).listing))
     lists = len(one.known.gpus)
     why = one.known.missing.get("gpus", f"it lists {lists}")
     found = f"{on_bus} GPUs of {vendor} on the PCI bus, and {listing.program}: {why}"
-    if set(listing.names) & set(one.said.programs):
+    if set(listing.names) & set(one.self_report.programs):
         return CheckCell(CellState.MEND, found, f"run it on the node: {listing.program}")
-    lines = setups.finding(listing.names, one.said, site)
+    lines = setups.finding(listing.names, one.self_report, site)
     remedy = "" if lines else f"install the driver's tools, or name the folder of {listing.program}"
     return CheckCell(CellState.MEND, f"{found} (not on the PATH)", remedy, lines)
 
@@ -118,7 +118,7 @@ def nics(one: NodeSeen, site: NodesSeen) -> CheckCell:
 
 def _without_device(one: NodeSeen, site: NodesSeen, facts: NodeFacts) -> Iterator[CheckCell]:
     """Adapters on the bus without an RDMA device, unless no measurement needs one."""
-    bus = one.said.bus if one.said else ()
+    bus = one.self_report.bus if one.self_report else ()
     able = [function for function in bus if _is_rdma_able(function.kind, function.vendor)]
     if able and not facts.nics and needs.may_need_rdma(site.planned):
         yield CheckCell(
@@ -137,10 +137,10 @@ def _renamed(one: NodeSeen, site: NodesSeen) -> Iterator[CheckCell]:
 
 
 def _without_verbs(one: NodeSeen, site: NodesSeen) -> Iterator[CheckCell]:
-    assert one.said is not None
+    assert one.self_report is not None
     assert one.known is not None
-    if one.known.nics and not set(needs.VERBS.names) & set(one.said.programs):
-        lines = setups.finding(needs.VERBS.names, one.said, site)
+    if one.known.nics and not set(needs.VERBS.names) & set(one.self_report.programs):
+        lines = setups.finding(needs.VERBS.names, one.self_report, site)
         remedy = "" if lines else "install ibverbs-utils (Debian) or libibverbs-utils (Red Hat)"
         found = f"{len(one.known.nics)} RDMA devices, no ibv_devinfo"
         yield CheckCell(CellState.MEND, found, remedy, lines)

@@ -44,7 +44,7 @@ def _ssh_words(one: NodeSeen) -> list[str]:
 def shell(one: NodeSeen, site: NodesSeen) -> CheckCell:
     if one.setup_failed:
         return CheckCell(CellState.MEND, one.setup_failed.what, one.setup_failed.remedy)
-    output = one.said
+    output = one.self_report
     if output is None or not output.shell:
         return CheckCell(
             CellState.UNKNOWN, "the node printed nothing about its login", "log in by hand"
@@ -63,7 +63,7 @@ def shell(one: NodeSeen, site: NodesSeen) -> CheckCell:
 
 
 def root(one: NodeSeen, site: NodesSeen) -> CheckCell:  # noqa: ARG001
-    output, become = one.said, one.node.become
+    output, become = one.self_report, one.node.become
     way, _, rest = (output.root if output else "").partition(" ")
     if way == "root":
         return CheckCell(CellState.OK, "root by login")

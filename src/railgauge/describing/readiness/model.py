@@ -66,7 +66,7 @@ class NodeDisk:
 
 
 @dataclass(frozen=True, slots=True)
-class NodeSaid:
+class SelfReport:
     """What a node printed about itself; an empty or missing value was not printed.
 
     ``root`` is ``root`` for root's own login, ``works WORDS`` or ``refused WORDS: WHY`` for a
@@ -109,7 +109,7 @@ class NodeSeen:
     entry: Entry | None = None
     refusal: RailgaugeError | None = None
     setup_failed: NoEvidence | None = None
-    said: NodeSaid | None = None
+    self_report: SelfReport | None = None
     facts: NodeAnswer | None = None
     lease: LeaseAnswer | None = None
     met: Mapping[str, SeenByOther] = field(default_factory=dict)
@@ -151,4 +151,4 @@ class NodesSeen:
     @property
     def asked(self) -> Sequence[NodeSeen]:
         """The nodes that answered."""
-        return [one for one in self.seen.values() if one.said is not None]
+        return [one for one in self.seen.values() if one.self_report is not None]

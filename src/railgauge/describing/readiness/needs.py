@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from railgauge.core.model import Cluster
 from railgauge.describing.bus import PciFunction
-from railgauge.describing.readiness.model import NodeSaid, ProgramNeed
+from railgauge.describing.readiness.model import SelfReport, ProgramNeed
 from railgauge.facts import NodeFacts
 from railgauge.stacks import stack, vendors
 
@@ -33,7 +33,7 @@ def _usual(cluster: Cluster) -> tuple[str, ...]:
 
 
 def of_node(
-    cluster: Cluster, planned: Sequence[str] | None, output: NodeSaid, facts: NodeFacts | None
+    cluster: Cluster, planned: Sequence[str] | None, output: SelfReport, facts: NodeFacts | None
 ) -> tuple[ProgramNeed, ...]:
     """Return the programs that the measurements on a node need."""
     if planned is not None:
@@ -64,7 +64,7 @@ def vendor_on(bus: Sequence[PciFunction]) -> str:
     return best if gpus_on(bus, best) else ""
 
 
-def vendor_of(output: NodeSaid) -> str:
+def vendor_of(output: SelfReport) -> str:
     """Return the vendor whose tools a node is asked by: that of its bus, else of its programs."""
     there = (name for name in vendors() if set(stack(name).listing) & set(output.programs))
     return vendor_on(output.bus) or next(there, "")

@@ -103,7 +103,7 @@ def _reached_at(one: NodeSeen, site: NodesSeen) -> str:
 
 
 def _own(one: NodeSeen) -> Sequence[str]:
-    return one.said.addresses if one.said else ()
+    return one.self_report.addresses if one.self_report else ()
 
 
 def _all_reach(one: NodeSeen, addresses: Sequence[str]) -> Iterator[str]:

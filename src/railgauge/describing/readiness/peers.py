@@ -41,7 +41,7 @@ def ports(nodes: Sequence[str], given: tuple[int, int] | None) -> dict[str, int]
 
 def addresses(one: NodeSeen) -> tuple[str, ...]:
     """Return the addresses at which others try to reach a node: the tools' first, then its own."""
-    own = one.said.addresses if one.said else ()
+    own = one.self_report.addresses if one.self_report else ()
     return tuple(dict.fromkeys((one.node.data_address, *own)))
 
 

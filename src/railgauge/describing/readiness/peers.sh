@@ -19,13 +19,13 @@ except OSError as error: sys.exit(str(error))' "$1" "$2"
   fi
 }
 reach() {
-  said=$(connect "$2" "$3" 2>&1 </dev/null)
+  output=$(connect "$2" "$3" 2>&1 </dev/null)
   case $? in
-    0) said=open ;;
-    124 | 137) said='Connection timed out' ;;
-    *) said=$(printf '%s\n' "$said" | head -n 1) ;;
+    0) output=open ;;
+    124 | 137) output='Connection timed out' ;;
+    *) output=$(printf '%s\n' "$output" | head -n 1) ;;
   esac
-  printf 'reached %s %s %s\n' "$1" "$2" "$said"
+  printf 'reached %s %s %s\n' "$1" "$2" "$output"
 }
 resolve() {
   command -v getent >/dev/null || return

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from railgauge.describing.readiness.model import HostfileLine, NodeSaid, NodesSeen, ProgramPlace
+from railgauge.describing.readiness.model import HostfileLine, SelfReport, NodesSeen, ProgramPlace
 
 _KEYS = ("setup",)
 
 
 def finding(
-    missing: Collection[str], output: NodeSaid, site: NodesSeen
+    missing: Collection[str], output: SelfReport, site: NodesSeen
 ) -> tuple[HostfileLine, ...]:
     """Return the fewest lines that find every missing program that the node has somewhere."""
     left, lines = set(missing), dict[str, None]()
@@ -27,7 +27,7 @@ def finding(
     return (HostfileLine(_KEYS, list(lines)),) if lines else ()
 
 
-def found_in(missing: Collection[str], output: NodeSaid) -> dict[str, str]:
+def found_in(missing: Collection[str], output: SelfReport) -> dict[str, str]:
     """Return the paths of those missing programs that the node has somewhere."""
     found: dict[str, str] = {}
     for place in output.places:
@@ -44,7 +44,7 @@ def _best(left: Collection[str], places: Collection[ProgramPlace]) -> tuple[str,
 
 
 def _safe(way: tuple[str, ...], site: NodesSeen) -> Iterator[str]:
-    everywhere = all(any(p.setup == way for p in one.said.places) for one in site.asked if one.said)
+    everywhere = all(any(p.setup == way for p in one.self_report.places) for one in site.asked if one.self_report)
     for line in way:
         command, _, rest = line.partition(" ")
         if everywhere or command == "export":

@@ -47,7 +47,7 @@ def clock(one: NodeSeen, site: NodesSeen) -> CheckCell:  # noqa: ARG001 - the fo
 
 
 def disk(one: NodeSeen, site: NodesSeen) -> CheckCell:  # noqa: ARG001
-    disks = one.said.disks if one.said else ()
+    disks = one.self_report.disks if one.self_report else ()
     if not disks:
         return CheckCell(
             CellState.UNKNOWN, "free space is not known: df printed none", "run df on the node"
@@ -106,7 +106,7 @@ def cells(site: NodesSeen) -> Cells:
 
 
 def _of_node(one: NodeSeen, site: NodesSeen) -> Mapping[str, CheckCell]:
-    if one.said is None:
+    if one.self_report is None:
         return {REACH.name: login.reach(one, site)}
     return {check.name: check.judge(one, site) for check in CHECKS}
 

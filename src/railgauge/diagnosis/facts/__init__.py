@@ -1,6 +1,6 @@
 """Causes that facts, counters, logs, telemetry and errors show by themselves. Pure.
 
-Each rule reads the items that no other cause explains yet, and gives a claim for each cause that it
+Each rule reads the items that no other cause explains yet, and gives a finding for each cause that it
 finds at a place. Rules run in the order of ``FACTS``, the lowest rung first.
 """
 
@@ -27,9 +27,9 @@ from railgauge.diagnosis.facts import (
     unmeasured,
     unresolved,
 )
-from railgauge.diagnosis.model import CauseClaim, Context
+from railgauge.diagnosis.model import Finding, Context
 
-CauseRule = Callable[[Context], Iterable[CauseClaim]]
+CauseRule = Callable[[Context], Iterable[Finding]]
 
 FACTS: tuple[CauseRule, ...] = (
     *unmeasured.FIRST,

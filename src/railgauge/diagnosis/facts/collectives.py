@@ -15,7 +15,7 @@ from railgauge.diagnosis.facts.pattern import (
     passed_pairs,
     swing_in,
 )
-from railgauge.diagnosis.model import CauseClaim, Context, Where, missed, worst_of
+from railgauge.diagnosis.model import Finding, Context, Where, missed, worst_of
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.variables import differs
 from railgauge.tools.metric import SCALING
@@ -23,53 +23,53 @@ from railgauge.tools.metric import SCALING
 _PAIR = 2
 
 
-def link_errors(context: Context) -> Iterator[CauseClaim]:
+def link_errors(context: Context) -> Iterator[Finding]:
     """Error counters that grew during a measurement, on any rung."""
     yield from _pointed_at(context, "link_errors", "link-error-rate")
 
 
-def idle_nics(context: Context) -> Iterator[CauseClaim]:
+def idle_nics(context: Context) -> Iterator[Finding]:
     """NICs that carried less than the mean of the NICs that should share the traffic."""
     yield from _pointed_at(context, "traffic_spread", "nic-idle")
 
 
-def past_gpu_memory(context: Context) -> Iterator[CauseClaim]:
+def past_gpu_memory(context: Context) -> Iterator[Finding]:
     """NICs whose driver counted no packets into GPU memory: plain sockets carried the payload."""
     yield from _pointed_at(context, "devmem", "wrong-transport")
 
 
-def _pointed_at(context: Context, metric: str, cause: str) -> Iterator[CauseClaim]:
-    """One claim for each part that failed judgements of this metric name."""
+def _pointed_at(context: Context, metric: str, cause: str) -> Iterator[Finding]:
+    """One finding for each part that failed judgements of this metric name."""
     found: dict[tuple[str, str], list[tuple[ItemRecord, Judgement]]] = {}
     for record, judged in context.judged(metric):
         for part in (at for at in judged.points_at if at[0] in record.nodes):
             found.setdefault(part, []).append((record, judged))
     for (node, device), seen in found.items():
-        says = "; ".join(dict.fromkeys(_said_of(judged, node, device) for _, judged in seen[:3]))
+        says = "; ".join(dict.fromkeys(_shown_by(judged, node, device) for _, judged in seen[:3]))
         records = tuple(dict.fromkeys(record for record, _ in seen))
-        yield CauseClaim(cause, Where(node, device), says, records)
+        yield Finding(cause, Where(node, device), says, records)
 
 
-def _said_of(judged: Judgement, node: str, device: str) -> str:
+def _shown_by(judged: Judgement, node: str, device: str) -> str:
     """The clauses of the reason that are about this part."""
     clauses = [c for c in judged.reason.split("; ") if f"{node}" in c and device in c.split()]
     return ", ".join(clauses) or judged.reason
 
 
-def transports(context: Context) -> Iterator[CauseClaim]:
+def transports(context: Context) -> Iterator[Finding]:
     """Transports in the library's log: sockets, or InfiniBand without access to GPU memory."""
     failed = [record for record, _ in context.judged(_TRANSPORT)]
     sockets = [record for record in failed if _names_refused(context, record)]
     rest = [record for record in failed if record not in sockets]
     for records, cause in ((sockets, "wrong-transport"), (rest, "gpudirect-rdma-disabled")):
-        pattern = Pattern(cause, says=_told_by_log, shows=_shows_transport)
+        pattern = Pattern(cause, says=_shown_by_log, shows=_shows_transport)
         yield from between_nodes(context, records, pattern)
 
 
 _TRANSPORT = "transport"
 
 
-def _told_by_log(records: Sequence[ItemRecord]) -> str:
+def _shown_by_log(records: Sequence[ItemRecord]) -> str:
     return next(j.reason for r in records for j in missed(r) if j.metric == _TRANSPORT)
 
 
@@ -80,11 +80,11 @@ def _shows_transport(record: ItemRecord) -> bool:
 def _names_refused(context: Context, record: ItemRecord) -> bool:
     measurement = context.results.platform.measurements.get(record.subject)
     spec = measurement.transport if measurement else None
-    said = {word for judged in missed(record) for word in judged.measured.split(", ")}
-    return spec is not None and bool(said.intersection(spec.refused))
+    transports = {word for judged in missed(record) for word in judged.measured.split(", ")}
+    return spec is not None and bool(transports.intersection(spec.refused))
 
 
-def tuning(context: Context) -> Iterator[CauseClaim]:
+def tuning(context: Context) -> Iterator[Finding]:
     """The hostfile overrides the platform file's environment, and no pair reaches its limit."""
     cluster, platform = context.results.cluster, context.results.platform
     nodes, have = [node.name for node in cluster.nodes], cluster.environment
@@ -110,7 +110,7 @@ def tuning(context: Context) -> Iterator[CauseClaim]:
             for name, values in wrong_values.items()
         )
         says = f"{worst_of(slow)}; the hostfile sets {names}"
-        yield CauseClaim(
+        yield Finding(
             "collective-tuning-missing", Where("", ",".join(wrong_values)), says, tuple(slow)
         )
 
@@ -126,20 +126,20 @@ def _asked_for(context: Context) -> Mapping[str, Sequence[str]]:
     return found
 
 
-def unstable(context: Context) -> Iterator[CauseClaim]:
+def unstable(context: Context) -> Iterator[Finding]:
     """Iterations that form two groups.
 
     The facts may explain them: GPU diagnostics that run, where no test asked for them.
     """
     swinging = [r for r in context.open if r.rung >= Rung.COLLECTIVE and swing_in([r])]
-    for claim in between_nodes(context, swinging, Pattern("unstable-collective")):
-        diagnostics = running_diagnostics(context.facts(claim.where.node))
-        says = f"running on the GPUs: {listed(diagnostics)}; {claim.says}"
-        known = replace(claim, cause="background-gpu-diagnostics", says=says)
-        yield known if diagnostics else claim
+    for finding in between_nodes(context, swinging, Pattern("unstable-collective")):
+        diagnostics = running_diagnostics(context.facts(finding.where.node))
+        says = f"running on the GPUs: {listed(diagnostics)}; {finding.says}"
+        known = replace(finding, cause="background-gpu-diagnostics", says=says)
+        yield known if diagnostics else finding
 
 
-def poor_scaling(context: Context) -> Iterator[CauseClaim]:
+def poor_scaling(context: Context) -> Iterator[Finding]:
     """Nodes that serve well alone and badly together: none of them is a slow node."""
     missing = {
         (record.subject, record.nodes)
@@ -154,8 +154,8 @@ def _shows_scaling(record: ItemRecord) -> bool:
     return any(judged.metric == SCALING.name for judged in record.judgements)
 
 
-FACTS: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (link_errors,)
-PAYLOAD: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (
+FACTS: tuple[Callable[[Context], Iterator[Finding]], ...] = (link_errors,)
+PAYLOAD: tuple[Callable[[Context], Iterator[Finding]], ...] = (
     tuning, transports, past_gpu_memory, idle_nics, unstable, poor_scaling,
 )  # fmt: skip
 """Which way the payload of collectives went, which a slow part may explain."""

@@ -17,7 +17,7 @@ from railgauge.config.thresholds.model import Platform
 from railgauge.core import errors
 from railgauge.core.model import Outcome
 from railgauge.core.naming import folded, listed
-from railgauge.diagnosis.model import CERTAIN, LIKELY, TOOL, CauseClaim, RunResults, Where
+from railgauge.diagnosis.model import CERTAIN, LIKELY, TOOL, Finding, RunResults, Where
 from railgauge.diagnosis.symptoms import Symptom, symptoms, tool_of
 from railgauge.judging.correctness import has_right_results
 from railgauge.judging.record import ItemRecord
@@ -71,14 +71,14 @@ def _replaced(text: str, words: dict[str, str]) -> str:
     return re.sub(rf"(?<![\w-])(?:{names})(?![\w-])", lambda found: words[found[0]], text)
 
 
-def errors_of(claim: CauseClaim, platform: Platform) -> frozenset[Error]:
-    """The errors that show the claim; empty if anything else does."""
-    if any(record.outcome is not Outcome.ERROR for record in claim.evidence):
+def errors_of(finding: Finding, platform: Platform) -> frozenset[Error]:
+    """The errors that show the finding; empty if anything else does."""
+    if any(record.outcome is not Outcome.ERROR for record in finding.evidence):
         return frozenset()
-    return frozenset(error_of(record, platform) for record in claim.evidence)
+    return frozenset(error_of(record, platform) for record in finding.evidence)
 
 
-def said(records: Sequence[ItemRecord], platform: Platform) -> str:
+def error_text(records: Sequence[ItemRecord], platform: Platform) -> str:
     """The tools and the error of these items, without a node; the first that names its tool."""
     tools = dict.fromkeys(tool_in(record, platform) for record in records)
     first = next((record for record in records if record.error_where), records[0])
@@ -91,8 +91,8 @@ _MOST_TOOLS = 3
 # --- the same error at each place of a measurement ---
 
 
-def common_errors(results: RunResults, failing: Iterable[ItemRecord]) -> Iterator[CauseClaim]:
-    """One claim for each error with which all places ended that were asked the same question."""
+def common_errors(results: RunResults, failing: Iterable[ItemRecord]) -> Iterator[Finding]:
+    """One finding for each error with which all places ended that were asked the same question."""
     groups: dict[Error, list[ItemRecord]] = {}
     for record in failing:
         groups.setdefault(error_of(record, results.platform), []).append(record)
@@ -114,15 +114,15 @@ def _question(record: ItemRecord) -> _Question:
 
 def _everywhere(
     results: RunResults, records: Sequence[ItemRecord], answered: Collection[_Question]
-) -> CauseClaim:
+) -> Finding:
     nodes = {node for record in records for node in record.nodes}
     alone = {record.nodes[0] for record in records if len(record.nodes) == 1}
     in_order = [node.name for node in results.cluster.nodes if node.name in nodes]
     tools = {tool_in(record, results.platform) for record in records}
     make, _, _ = error_of(records[0], results.platform)
     where = Where(folded(in_order), tools.pop() if len(tools) == 1 else make)
-    says = said(records, results.platform) + _only(records, answered)
-    return CauseClaim(TOOL, where, says, tuple(records), CERTAIN if alone == nodes else LIKELY)
+    says = error_text(records, results.platform) + _only(records, answered)
+    return Finding(TOOL, where, says, tuple(records), CERTAIN if alone == nodes else LIKELY)
 
 
 def _only(records: Sequence[ItemRecord], answered: Collection[_Question]) -> str:
@@ -136,12 +136,12 @@ def _only(records: Sequence[ItemRecord], answered: Collection[_Question]) -> str
 # --- whether an error is everywhere ---
 
 
-def asked_on(results: RunResults, claim: CauseClaim) -> set[str]:
-    """The nodes that answered what shows the claim, or that ended in an error of a tool.
+def asked_on(results: RunResults, finding: Finding) -> set[str]:
+    """The nodes that answered what shows the finding, or that ended in an error of a tool.
 
     A node that was lost, or whose items are blocked, tells nothing of a tool.
     """
-    subjects = {record.subject for record in claim.evidence}
+    subjects = {record.subject for record in finding.evidence}
     return {
         node
         for record in results.records.values()

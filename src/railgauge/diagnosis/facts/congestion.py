@@ -8,7 +8,7 @@ from railgauge.core.model import Outcome
 from railgauge.core.naming import folded
 from railgauge.diagnosis.model import (
     LIKELY,
-    CauseClaim,
+    Finding,
     Context,
     RunResults,
     Where,
@@ -22,14 +22,14 @@ _IMPACTS = ("latency_impact", "bandwidth_impact")
 _VICTIMS = 2
 
 
-def slowed_pairs(context: Context) -> Iterator[CauseClaim]:
-    """One claim for all of them: the leaf that no other pair is in, or else the fabric."""
+def slowed_pairs(context: Context) -> Iterator[Finding]:
+    """One finding for all of them: the leaf that no other pair is in, or else the fabric."""
     slow = [item for item in context.open if _is_slowed(item)]
     if slow:
         pairs = "; ".join(" and ".join(item.nodes[:_VICTIMS]) for item in slow)
         says = f"{worst_of(slow)}; slowed by the traffic of all other nodes: {pairs}"
         where = Where(_leaf_of(slow, context.results))
-        yield CauseClaim("congestion-impact", where, says, tuple(slow), LIKELY)
+        yield Finding("congestion-impact", where, says, tuple(slow), LIKELY)
 
 
 def _is_slowed(item: ItemRecord) -> bool:

@@ -1,7 +1,7 @@
 """Misses that the load of the control host explains: those of nodes that run on it. Pure.
 
 Nodes that are namespaces or guests of the machine that runs the suite share its CPUs. A miss is
-claimed only where its own evidence shows the load:
+named only where its own evidence shows the load:
 
 - the node's kernel is that of the control host (its boot id), and
 - each repeat that missed has a reading that spans it and shows a busy host, and
@@ -11,7 +11,7 @@ claimed only where its own evidence shows the load:
   others reached their limits is, and so is one that is slow by the same amount each time.
 
 A slow node therefore stays one while the host is busy with something else, or at another time.
-Where that cannot be told, the cause is undecided and says what to measure again.
+Where that is not known, the cause is undecided and says what to measure again.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from railgauge.core.naming import among, listed
 from railgauge.core.terms import Role
 from railgauge.diagnosis.facts.under_load import (
     LoadedItem,
-    LoadedScene,
+    LoadedContext,
     case_of,
     measured_in,
     span_of,
 )
-from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Context, Where, missed
+from railgauge.diagnosis.model import LIKELY, OPEN, Finding, Context, Where, missed
 from railgauge.facts import NodeFacts
 from railgauge.facts.control_host import HostLoad, parse
 from railgauge.judging.record import ItemRecord
@@ -39,12 +39,12 @@ _CHANCE = 0.01
 _PAIR = 2
 _CLEARLY, _ALIKE = 0.2, 1.05
 _Loaded = LoadedItem[HostLoad]
-_Scene = LoadedScene[HostLoad]
+_LoadContext = LoadedContext[HostLoad]
 
 
-def busy(context: Context) -> Iterator[CauseClaim]:
-    """At most one claim: about the control host, and about no node."""
-    loads = LoadedScene(context, _load)
+def busy(context: Context) -> Iterator[Finding]:
+    """At most one finding: about the control host, and about no node."""
+    loads = LoadedContext(context, _load)
     slow = loads.slow()
     if not any(_is_on_it(loads, record) for record in slow[:_MOST]):
         return
@@ -52,10 +52,10 @@ def busy(context: Context) -> Iterator[CauseClaim]:
     found = [one for one in found if _is_on_it(loads, one.record)]
     behind = _behind(loads, found)
     if found := [one for one in found if behind.isdisjoint(one.record.nodes)]:
-        yield _claim(loads, found)
+        yield _finding(loads, found)
 
 
-def _behind(loads: _Scene, found: Sequence[_Loaded]) -> set[str]:
+def _behind(loads: _LoadContext, found: Sequence[_Loaded]) -> set[str]:
     """The nodes whose misses are not those of a load under which others reached their limits."""
     subjects = {one.record.subject for one in found}
     under_load = [
@@ -106,12 +106,12 @@ def _clearly_lost(record: ItemRecord) -> Mapping[tuple[str, int | None], float]:
     }
 
 
-def _was_busy(loads: _Scene, record: ItemRecord) -> bool:
+def _was_busy(loads: _LoadContext, record: ItemRecord) -> bool:
     each = loads.loads(record)
     return bool(each) and all(load and load.is_busy for load in each)
 
 
-def _claim(loads: _Scene, found: Sequence[_Loaded]) -> CauseClaim:
+def _finding(loads: _LoadContext, found: Sequence[_Loaded]) -> Finding:
     """Likely if each node reached its limits while the host was quiet; else undecided."""
     nodes = dict.fromkeys(node for one in found for node in one.record.nodes)
     fine = loads.fine_when_quiet({one.record.subject for one in found})
@@ -122,7 +122,7 @@ def _claim(loads: _Scene, found: Sequence[_Loaded]) -> CauseClaim:
         f" their limits: {listed(list(busy_as), _MOST, '; ')}"
     )
     measure = f"measure {among(unsure)} again while the control host is quiet"
-    return CauseClaim(
+    return Finding(
         CAUSE,
         Where(""),
         says,
@@ -132,7 +132,7 @@ def _claim(loads: _Scene, found: Sequence[_Loaded]) -> CauseClaim:
     )
 
 
-def _is_on_it(loads: _Scene, record: ItemRecord) -> bool:
+def _is_on_it(loads: _LoadContext, record: ItemRecord) -> bool:
     """Whether all nodes of the item have the kernel of the control host."""
     boots = {load.boot_id for load in loads.loads(record) if load}
     facts = [loads.context.facts(node) for node in record.nodes]
@@ -148,4 +148,4 @@ def _load(run: tuple[Transcript, ...]) -> HostLoad | None:
     return parse(read[0].stdout, read[0].duration_s)
 
 
-RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (busy,)
+RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (busy,)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from railgauge.core.errors import DeviceMissing
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.facts.pattern import Pattern, between_nodes
-from railgauge.diagnosis.model import CauseClaim, Context, Where
+from railgauge.diagnosis.model import Finding, Context, Where
 from railgauge.diagnosis.symptoms import Symptom, blames, reported, symptoms, tool_of
 from railgauge.judging.record import ItemRecord
 
@@ -17,8 +17,8 @@ _BY_PROBLEM = {
 _PORT = "port-in-use"
 
 
-def lost_devices(context: Context) -> Iterator[CauseClaim]:
-    """One claim for each node and NIC over which a tool found no RDMA device."""
+def lost_devices(context: Context) -> Iterator[Finding]:
+    """One finding for each node and NIC over which a tool found no RDMA device."""
     lost: dict[tuple[str, str], list[ItemRecord]] = {}
     for record in context.open:
         if record.error_kind == DeviceMissing.kind:
@@ -26,7 +26,7 @@ def lost_devices(context: Context) -> Iterator[CauseClaim]:
             if node in record.nodes:  # an error that names no node blames none
                 lost.setdefault((node, _nic(context, record, node)), []).append(record)
     for (node, nic), records in lost.items():
-        yield CauseClaim("nic-missing", Where(node, nic), records[0].reason, tuple(records))
+        yield Finding("nic-missing", Where(node, nic), records[0].reason, tuple(records))
 
 
 def _nic(context: Context, record: ItemRecord, node: str) -> str:
@@ -35,7 +35,7 @@ def _nic(context: Context, record: ItemRecord, node: str) -> str:
     return name if any(nic.name == name for nic in context.results.platform.nics) else ""
 
 
-def reports(context: Context) -> Iterator[CauseClaim]:
+def reports(context: Context) -> Iterator[Finding]:
     """Faults that the tool's own message names: at the node, or among the nodes that share them."""
     shared: dict[str, list[ItemRecord]] = {}
     alone: dict[tuple[str, str, str], list[ItemRecord]] = {}
@@ -48,7 +48,7 @@ def reports(context: Context) -> Iterator[CauseClaim]:
             else:
                 shared.setdefault(cause, []).append(record)
     for (cause, node, device), records in alone.items():
-        yield CauseClaim(cause, Where(node, device), records[0].reason, tuple(records))
+        yield Finding(cause, Where(node, device), records[0].reason, tuple(records))
     for cause, records in shared.items():
         yield from between_nodes(context, records, Pattern(cause, says=lambda seen: seen[0].reason))
 
@@ -63,4 +63,4 @@ def _reported(record: ItemRecord) -> str:
     return _BY_PROBLEM.get(problem, "") if problem else ""
 
 
-RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (lost_devices, reports)
+RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (lost_devices, reports)

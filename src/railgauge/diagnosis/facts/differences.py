@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from railgauge.config.thresholds import VERSIONS
 from railgauge.core.naming import folded, listed
 from railgauge.diagnosis.facts.host import by_device, cause_of, is_compared
-from railgauge.diagnosis.model import CauseClaim, Context, Where, missed
+from railgauge.diagnosis.model import Finding, Context, Where, missed
 from railgauge.judging.record import ItemRecord
 
 _FIRMWARE = ("nic_firmware", "gpu_vbios")
@@ -45,8 +45,8 @@ class Compared:
         return [r for group in self.by_value.values() for r in group if missed(r)]
 
 
-def differences(context: Context) -> Iterator[CauseClaim]:
-    """One claim for each fact that differs; of clocks and rates, one for each lower part."""
+def differences(context: Context) -> Iterator[Finding]:
+    """One finding for each fact that differs; of clocks and rates, one for each lower part."""
     open_ = {record.id for record in context.open}
     for compared in _compared(context):
         red = [record for record in compared.red if record.id in open_]
@@ -106,15 +106,15 @@ def _number(text: str) -> float | None:
 
 def _lower(
     context: Context, compared: Compared, lower: Sequence[ItemRecord], red: Sequence[ItemRecord]
-) -> Iterator[CauseClaim]:
-    """A claim for each part that is lower. It also explains why the others are not all alike."""
+) -> Iterator[Finding]:
+    """A finding for each part that is lower. It also explains why the others are not all alike."""
     others = [record for record in red if record not in lower]
     for node in dict.fromkeys(record.nodes[0] for record in lower):
         parts = {r.pairing: [r] for r in lower if r.nodes == (node,)}
         for device, records in by_device(context, parts).items():
             says = f"{_groups(context, compared)}; a device of this model can have the highest"
             where = Where(node, device)
-            yield CauseClaim(cause_of(context, records[0]), where, says, (*records, *others))
+            yield Finding(cause_of(context, records[0]), where, says, (*records, *others))
 
 
 # --- a device that differs from those beside it ---
@@ -136,24 +136,24 @@ def _odd(context: Context, compared: Compared) -> list[ItemRecord]:
 
 def _lone(
     context: Context, compared: Compared, odd: Sequence[ItemRecord], red: Sequence[ItemRecord]
-) -> Iterator[CauseClaim]:
-    """A claim for each of these devices. It also explains why the others are not all alike."""
+) -> Iterator[Finding]:
+    """A finding for each of these devices. It also explains why the others are not all alike."""
     rest = [record for record in red if record not in odd]
     says = f"{_groups(context, compared)}; {_declare(compared.subject)}"
     for one in odd:
-        yield CauseClaim(_cause(compared), Where(one.nodes[0], one.pairing), says, (one, *rest))
+        yield Finding(_cause(compared), Where(one.nodes[0], one.pairing), says, (one, *rest))
 
 
 # --- of all others nobody knows which is right ---
 
 
-def _differing(context: Context, compared: Compared, red: Sequence[ItemRecord]) -> CauseClaim:
+def _differing(context: Context, compared: Compared, red: Sequence[ItemRecord]) -> Finding:
     nodes = dict.fromkeys(r.nodes[0] for group in compared.by_value.values() for r in group)
     by_model = context.results.platform.expected[compared.subject].value == "model"
     device = compared.subject if by_model else compared.among or compared.subject
     says = f"{_groups(context, compared)}; {_declare(compared.subject)}"
     where = Where(folded(_in_order(context, nodes)), device)
-    return CauseClaim(_cause(compared), where, says, tuple(red))
+    return Finding(_cause(compared), where, says, tuple(red))
 
 
 def _cause(compared: Compared) -> str:
@@ -172,11 +172,11 @@ def _in_order(context: Context, nodes: Mapping[str, None]) -> list[str]:
 def _groups(context: Context, compared: Compared) -> str:
     """``nic_firmware, 2 versions: 28.36 on mx[01-03]; 28.39 on mx04``, the largest group first."""
     ordered = sorted(compared.by_value.items(), key=lambda group: -len(group[1]))
-    said = [f"{value} on {_places(context, compared, group)}" for value, group in ordered]
+    parts_named = [f"{value} on {_places(context, compared, group)}" for value, group in ordered]
     word = "versions" if compared.subject in VERSIONS else "values"
     device = f" of {compared.among}" if compared.among else ""
-    head = f"{compared.subject}{device}, {len(said)} {word}"
-    return f"{head}: {listed(said, _MOST_VALUES, '; ')}"
+    head = f"{compared.subject}{device}, {len(parts_named)} {word}"
+    return f"{head}: {listed(parts_named, _MOST_VALUES, '; ')}"
 
 
 _MOST_VALUES = 4
@@ -191,9 +191,9 @@ def _places(context: Context, compared: Compared, group: Sequence[ItemRecord]) -
     for record in (r for others in compared.by_value.values() for r in others):
         every[record.nodes[0]] = every.get(record.nodes[0], 0) + 1
     whole = dict.fromkeys(node for node, parts in here.items() if len(parts) == every[node])
-    said = [folded(_in_order(context, whole))] if whole else []
-    said += [f"{node} {','.join(parts)}" for node, parts in here.items() if node not in whole]
-    return listed(said, _MOST_VALUES)
+    parts_named = [folded(_in_order(context, whole))] if whole else []
+    parts_named += [f"{node} {','.join(parts)}" for node, parts in here.items() if node not in whole]
+    return listed(parts_named, _MOST_VALUES)
 
 
-RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (differences,)
+RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (differences,)

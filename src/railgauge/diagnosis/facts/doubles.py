@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from railgauge.core.naming import folded
-from railgauge.diagnosis.model import CauseClaim, Context, Where, missed
+from railgauge.diagnosis.model import Finding, Context, Where, missed
 from railgauge.judging.record import ItemRecord
 
 _MACHINE, _IMAGE, _PORT, _GUID = "boot_id", "machine_id", "port_address", "node_guid"
@@ -20,20 +20,20 @@ _CAUSES = {
 _Places = tuple[tuple[str, str], ...]
 
 
-def shared(context: Context) -> Iterator[CauseClaim]:
-    """One claim for each set of nodes or ports that share an id or an address.
+def shared(context: Context) -> Iterator[Finding]:
+    """One finding for each set of nodes or ports that share an id or an address.
 
-    Names of one machine also share its machine id, which their claim includes.
+    Names of one machine also share its machine id, which their finding includes.
     """
     images, machines = _groups(context, _IMAGE), _groups(context, _MACHINE)
     for places, records in machines.items():
         same = [group for group in images if set(group) <= set(places)]
-        yield _claim(_MACHINE, places, [*records, *(r for one in same for r in images.pop(one))])
+        yield _finding(_MACHINE, places, [*records, *(r for one in same for r in images.pop(one))])
     for places, records in images.items():
-        yield _claim(_IMAGE, _once(context, places, machines), records)
+        yield _finding(_IMAGE, _once(context, places, machines), records)
     # An adapter that has the GUID of another one makes the GIDs of its ports of it.
     for places, records in _groups(context, _PORT, _GUID).items():
-        yield _claim(_PORT, places, records)
+        yield _finding(_PORT, places, records)
 
 
 def _once(context: Context, places: _Places, machines: Iterable[_Places]) -> _Places:
@@ -57,13 +57,13 @@ def _groups(context: Context, *subjects: str) -> dict[_Places, list[ItemRecord]]
     return _apart(found)
 
 
-def unset(context: Context) -> Iterator[CauseClaim]:
+def unset(context: Context) -> Iterator[Finding]:
     """An adapter without a GUID: of zeros, which is no other's."""
     for record in context.about(_GUID):
         for judged in missed(record):
             if not judged.points_at:
                 where = Where(record.nodes[0], record.pairing)
-                yield CauseClaim("guid-unset", where, judged.reason, (record,))
+                yield Finding("guid-unset", where, judged.reason, (record,))
 
 
 def _apart(found: dict[_Places, list[ItemRecord]]) -> dict[_Places, list[ItemRecord]]:
@@ -78,19 +78,19 @@ def _apart(found: dict[_Places, list[ItemRecord]]) -> dict[_Places, list[ItemRec
     return found
 
 
-def _claim(subject: str, places: _Places, records: list[ItemRecord]) -> CauseClaim:
+def _finding(subject: str, places: _Places, records: list[ItemRecord]) -> Finding:
     devices = dict.fromkeys(device for _, device in places if device)
     says = next(judged.reason for record in records for judged in missed(record))
     nodes = dict.fromkeys(node for node, _ in places) or {records[0].nodes[0]: None}
     where = Where(folded(nodes) if len(nodes) > 1 else next(iter(nodes)), ",".join(devices))
-    return CauseClaim(_CAUSES[subject], where, says, tuple(records))
+    return Finding(_CAUSES[subject], where, says, tuple(records))
 
 
 # Facts that count or list the CPUs that are online.
 _OF_CPUS = ("cpus_online", "cpus", "numa_cpus")
 
 
-def cpus_offline(context: Context) -> Iterator[CauseClaim]:
+def cpus_offline(context: Context) -> Iterator[Finding]:
     """CPUs that are switched off: the node then also differs in the CPUs of its NUMA nodes.
 
     Of two nodes the other one differs from it too. Where all others are alike, this explains them.
@@ -102,7 +102,7 @@ def cpus_offline(context: Context) -> Iterator[CauseClaim]:
         mine = [r for r in context.about(*_OF_CPUS) if record.nodes[0] in r.nodes]
         theirs = [r for r in others if nodes.isdisjoint(r.nodes)]
         shown = tuple(r for r in (*mine, *theirs) if missed(r))
-        yield CauseClaim("cpus-offline", Where(record.nodes[0]), missed(record)[0].reason, shown)
+        yield Finding("cpus-offline", Where(record.nodes[0]), missed(record)[0].reason, shown)
 
 
 def _alike_without(context: Context, subject: str, nodes: Collection[str]) -> bool:
@@ -111,4 +111,4 @@ def _alike_without(context: Context, subject: str, nodes: Collection[str]) -> bo
     return len({r.judgements[0].measured for r in records if r.nodes[0] not in nodes}) == 1
 
 
-RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (shared, unset, cpus_offline)
+RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (shared, unset, cpus_offline)

@@ -18,7 +18,7 @@ from railgauge.config.thresholds.counter_groups import (
 )
 from railgauge.core.errors import CountersUnread
 from railgauge.core.model import Judgement
-from railgauge.diagnosis.model import CauseClaim, Context, Where, missed
+from railgauge.diagnosis.model import Finding, Context, Where, missed
 from railgauge.diagnosis.reach import devices_of
 from railgauge.judging.growth import SUBJECT
 from railgauge.judging.record import ItemRecord
@@ -39,12 +39,12 @@ class _Grown:
     @property
     def amount(self) -> int:
         """By how much the counters of retransmissions grew."""
-        told = (_AMOUNT.findall(one.measured) for one in self.causes.get(RETRANSMITS, ()))
-        return sum(int(count) for counts in told for count in counts)
+        counts = (_AMOUNT.findall(one.measured) for one in self.causes.get(RETRANSMITS, ()))
+        return sum(int(count) for listed in counts for count in listed)
 
 
-def grown(context: Context) -> Iterator[CauseClaim]:
-    """One claim for each cause and device, without what another one of them explains."""
+def grown(context: Context) -> Iterator[Finding]:
+    """One finding for each cause and device, without what another one of them explains."""
     found = _by_place(context)
     lossy = {place: one for place, one in found.items() if _only_loses(one)}
     left = dict(sorted(lossy.items(), key=lambda item: item[1].amount, reverse=True))
@@ -53,7 +53,7 @@ def grown(context: Context) -> Iterator[CauseClaim]:
             if cause != RETRANSMITS:
                 partners = _taken(context, place, left) if cause in _LOSE_PACKETS else []
                 evidence = (one.record, *(partner.record for _, partner in partners))
-                yield CauseClaim(cause, Where(*place), _says(judgements), evidence)
+                yield Finding(cause, Where(*place), _says(judgements), evidence)
     yield from _losses(context, left)
 
 
@@ -75,8 +75,8 @@ def _only_loses(one: _Grown) -> bool:
     return RETRANSMITS in one.causes and not _LOSE_PACKETS & set(one.causes)
 
 
-def _losses(context: Context, left: dict[DevicePlace, _Grown]) -> Iterator[CauseClaim]:
-    """One claim for each NIC that lost packets, with the items of its partners as evidence.
+def _losses(context: Context, left: dict[DevicePlace, _Grown]) -> Iterator[Finding]:
+    """One finding for each NIC that lost packets, with the items of its partners as evidence.
 
     The NIC with the most is the one; partners count a part of its losses each. What two nodes that
     met no others lost is a matter of the path between them.
@@ -88,7 +88,7 @@ def _losses(context: Context, left: dict[DevicePlace, _Grown]) -> Iterator[Cause
         evidence = (one.record, *(partner.record for _, partner in partners))
         says = _says(one.causes[RETRANSMITS])
         peer = partners[0][0][0] if _met_only(context, place, [at for at, _ in partners]) else ""
-        yield CauseClaim(RETRANSMITS, Where(*place, peer=peer), says, evidence)
+        yield Finding(RETRANSMITS, Where(*place, peer=peer), says, evidence)
 
 
 def _taken(
@@ -139,13 +139,13 @@ def _says(judgements: Sequence[Judgement]) -> str:
     return "; ".join(judged.reason for judged in judgements)
 
 
-def unread(context: Context) -> Iterator[CauseClaim]:
-    """One claim for each node whose counters, or some of them, show nothing."""
+def unread(context: Context) -> Iterator[Finding]:
+    """One finding for each node whose counters, or some of them, show nothing."""
     for record in context.about(SUBJECT):
         if record.error_kind == CountersUnread.kind:
             says = record.reason.removeprefix(f"{record.nodes[0]}: ")
-            yield CauseClaim("counters-unread", Where(record.nodes[0]), says, (record,))
+            yield Finding("counters-unread", Where(record.nodes[0]), says, (record,))
 
 
-RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (grown,)
-UNREAD: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (unread,)
+RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (grown,)
+UNREAD: tuple[Callable[[Context], Iterator[Finding]], ...] = (unread,)

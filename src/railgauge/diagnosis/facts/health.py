@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from railgauge.diagnosis.model import CauseClaim, Context, JudgedItem, Where, missed
+from railgauge.diagnosis.model import Finding, Context, JudgedItem, Where, missed
 
 _OF_MEMORY = frozenset({"GPU Memory", "Memtest", "Page Retirement/Row Remap"})
 _CHECKS = "azure-nhc"
 _MOST = 3
 
 
-def failed_tests(context: Context) -> Iterator[CauseClaim]:
-    """One claim for each GPU that a test names, and for each node where no test names one."""
+def failed_tests(context: Context) -> Iterator[Finding]:
+    """One finding for each GPU that a test names, and for each node where no test names one."""
     for (node, device), found in _by_part(context, is_check=False).items():
         of_memory = any(judged.metric in _OF_MEMORY for _, judged in found)
         cause = "gpu-memory-errors" if of_memory else "gpu-diagnostic-failed"
-        yield _claim(cause, Where(node, device), found)
+        yield _finding(cause, Where(node, device), found)
 
 
-def failed_checks(context: Context) -> Iterator[CauseClaim]:
+def failed_checks(context: Context) -> Iterator[Finding]:
     for (node, _), found in _by_part(context, is_check=True).items():
-        yield _claim("health-check-failed", Where(node), found)
+        yield _finding("health-check-failed", Where(node), found)
 
 
 def _by_part(context: Context, *, is_check: bool) -> dict[tuple[str, str], list[JudgedItem]]:
@@ -36,11 +36,11 @@ def _by_part(context: Context, *, is_check: bool) -> dict[tuple[str, str], list[
     return parts
 
 
-def _claim(cause: str, where: Where, found: list[JudgedItem]) -> CauseClaim:
+def _finding(cause: str, where: Where, found: list[JudgedItem]) -> Finding:
     says = list(dict.fromkeys(judged.reason for _, judged in found))
     more = f"; and {len(says) - _MOST} more" if len(says) > _MOST else ""
     evidence = {record.id: record for record, _ in found}
-    return CauseClaim(cause, where, "; ".join(says[:_MOST]) + more, tuple(evidence.values()))
+    return Finding(cause, where, "; ".join(says[:_MOST]) + more, tuple(evidence.values()))
 
 
-RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (failed_tests, failed_checks)
+RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (failed_tests, failed_checks)

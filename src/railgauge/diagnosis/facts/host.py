@@ -8,7 +8,7 @@ from railgauge.config.thresholds import DMA_BUF, PEER_MODULES, VERSIONS
 from railgauge.core.errors import VersionUndeclared
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.catalogue.effect import PLACE_FACTS, PORT_FACTS
-from railgauge.diagnosis.model import CauseClaim, Context, Where, by_node, missed
+from railgauge.diagnosis.model import Finding, Context, Where, by_node, missed
 from railgauge.facts import NodeFacts
 from railgauge.facts.visible import HIDES
 from railgauge.judging.record import ItemRecord
@@ -16,26 +16,26 @@ from railgauge.judging.record import ItemRecord
 _NETDEV = "netdev"
 
 
-def lost_nics(context: Context) -> Iterator[CauseClaim]:
+def lost_nics(context: Context) -> Iterator[Finding]:
     """NICs that are declared but absent; each explains the missing facts of that NIC."""
     for node, records in by_node(context.about("nic_present", "netdev_present")).items():
         for record in records:
             if missed(record):
                 rest = [r for r in _of_part(context, node, record.pairing) if r is not record]
                 says = f"{record.pairing} is declared but absent"
-                yield CauseClaim("nic-missing", Where(node, record.pairing), says, (record, *rest))
+                yield Finding("nic-missing", Where(node, record.pairing), says, (record, *rest))
 
 
-def hidden_gpus(context: Context) -> Iterator[CauseClaim]:
+def hidden_gpus(context: Context) -> Iterator[Finding]:
     """GPUs that a variable hides from the programs of a node, though the node has them."""
     for node, records in by_node(context.about("gpu_count")).items():
         here = context.facts(node)
         says = here.missing.get("gpus.#", "") if here else ""
         if HIDES in says:
-            yield CauseClaim("gpu-hidden", Where(node), says, tuple(records))
+            yield Finding("gpu-hidden", Where(node), says, tuple(records))
 
 
-def lost_gpus(context: Context) -> Iterator[CauseClaim]:
+def lost_gpus(context: Context) -> Iterator[Finding]:
     """Fewer GPUs than declared. The others are renumbered, so their facts may differ.
 
     Where many nodes lack one, the complete nodes differ from them as well.
@@ -52,7 +52,7 @@ def lost_gpus(context: Context) -> Iterator[CauseClaim]:
         says = f"{records[0].reason}" + (f": {lost} is absent" if lost else "")
         moved = {(record.subject, record.pairing) for record in rest if missed(record)}
         unlike = [r for r in elsewhere if (r.subject, r.pairing) in moved]
-        yield CauseClaim("gpu-missing", Where(node, lost), says, (*records, *rest, *unlike))
+        yield Finding("gpu-missing", Where(node, lost), says, (*records, *rest, *unlike))
 
 
 def _on_complete_nodes(context: Context, lacking: Collection[str]) -> list[ItemRecord]:
@@ -102,16 +102,16 @@ def _slots_elsewhere(context: Context, node: str, count: int) -> Sequence[str]:
     return ()
 
 
-def ports(context: Context) -> Iterator[CauseClaim]:
+def ports(context: Context) -> Iterator[Finding]:
     """Ports that carry no traffic: down, or up without an address."""
     for (node, nic), records in _by_part(context.about(*PORT_FACTS)).items():
         subjects = {record.subject for record in records if missed(record)}
         if "physical_state" in subjects or _NETDEV in subjects:
             says = f"the port of {nic} is {_state(records)}"
-            yield CauseClaim("link-down", Where(node, nic), says, tuple(records))
+            yield Finding("link-down", Where(node, nic), says, tuple(records))
         elif subjects & {"port_state", "lid", "subnet_manager"}:
             says = f"{nic} has a link but no address: {_state(records)}"
-            yield CauseClaim("subnet-manager-missing", Where(node, nic), says, tuple(records))
+            yield Finding("subnet-manager-missing", Where(node, nic), says, tuple(records))
 
 
 def _state(records: Iterable[ItemRecord]) -> str:
@@ -120,7 +120,7 @@ def _state(records: Iterable[ItemRecord]) -> str:
     )
 
 
-def peer_memory(context: Context) -> Iterator[CauseClaim]:
+def peer_memory(context: Context) -> Iterator[Finding]:
     """The path from NIC to GPU memory: a module is not loaded, or a driver is not registered."""
     for node, records in _missed_on(context, *_PEER_FACTS).items():
         lacking = _lacking(context, node)
@@ -128,7 +128,7 @@ def peer_memory(context: Context) -> Iterator[CauseClaim]:
         says = "; ".join(record.reason for record in records)
         if modules:
             device = ",".join(modules)
-            yield CauseClaim(
+            yield Finding(
                 "peer-memory-module-missing", Where(node, device), says, tuple(records)
             )
         elif any(record.subject in _PEER_FACTS[1:] and missed(record) for record in records):
@@ -136,10 +136,10 @@ def peer_memory(context: Context) -> Iterator[CauseClaim]:
             updated = "; the node's kernel is not that of the others" if differs else ""
             updated += _OF_DMA_BUF if DMA_BUF in lacking else ""
             evidence = (*records, *differs)
-            yield CauseClaim("gpudirect-rdma-disabled", Where(node), f"{says}{updated}", evidence)
+            yield Finding("gpudirect-rdma-disabled", Where(node), f"{says}{updated}", evidence)
         else:
             device = ",".join(lacking)
-            yield CauseClaim("kernel-module-missing", Where(node, device), says, tuple(records))
+            yield Finding("kernel-module-missing", Where(node, device), says, tuple(records))
 
 
 _PEER_FACTS = ("kernel_module", "peer_memory", "mm_kobj")
@@ -176,14 +176,14 @@ _DIAGNOSTICS = (
 )  # fmt: skip
 
 
-def gpu_processes(context: Context) -> Iterator[CauseClaim]:
+def gpu_processes(context: Context) -> Iterator[Finding]:
     """Other processes on the GPUs: diagnostics, or anything else."""
     for node, records in _missed_on(context, "gpu_processes").items():
         facts = context.facts(node)
         diagnostics = running_diagnostics(facts)
         cause = "background-gpu-diagnostics" if diagnostics else "foreign-gpu-process"
         names = diagnostics or (facts.gpu_processes if facts else ())
-        yield CauseClaim(
+        yield Finding(
             cause, Where(node), f"running on the GPUs: {listed(names)}", tuple(records)
         )
 
@@ -258,14 +258,14 @@ _BY_SUBJECT = {
 }  # fmt: skip
 
 
-def undeclared(context: Context) -> Iterator[CauseClaim]:
+def undeclared(context: Context) -> Iterator[Finding]:
     """Versions that the limits were not measured with and the hostfile does not declare."""
     found: dict[tuple[str, str], list[ItemRecord]] = {}
     for record in context.open:
         if record.error_kind == VersionUndeclared.kind:
             found.setdefault((record.nodes[0], record.subject), []).append(record)
     for (node, subject), records in found.items():
-        yield CauseClaim(
+        yield Finding(
             "version-mismatch", Where(node, subject), records[0].reason, tuple(records)
         )
 
@@ -273,8 +273,8 @@ def undeclared(context: Context) -> Iterator[CauseClaim]:
 _IN_WORDS = {"gpu_mig": "gpu_mig: MIG mode is on, programs see parts of the GPU, or none of it"}
 
 
-def settings(context: Context) -> Iterator[CauseClaim]:
-    """Causes that follow from one fact; items of one cause and part are one claim."""
+def settings(context: Context) -> Iterator[Finding]:
+    """Causes that follow from one fact; items of one cause and part are one finding."""
     found: dict[tuple[str, str], dict[str, list[ItemRecord]]] = {}
     for record in context.about(*_BY_SUBJECT):
         if missed(record) and not is_compared(context, record):
@@ -284,7 +284,7 @@ def settings(context: Context) -> Iterator[CauseClaim]:
         for device, records in by_device(context, parts).items():
             reasons = (_IN_WORDS.get(record.subject, record.reason) for record in records)
             says = "; ".join(list(dict.fromkeys(reasons))[:_MOST])
-            yield CauseClaim(cause, Where(node, device), says, tuple(records))
+            yield Finding(cause, Where(node, device), says, tuple(records))
 
 
 def is_compared(context: Context, record: ItemRecord) -> bool:
@@ -304,7 +304,7 @@ def cause_of(context: Context, record: ItemRecord) -> str:
 
 
 def by_device(context: Context, parts: dict[str, list[ItemRecord]]) -> dict[str, list[ItemRecord]]:
-    """The parts, with the GPUs merged into one claim for the node if all of them are affected."""
+    """The parts, with the GPUs merged into one finding for the node if all of them are affected."""
     gpus = context.results.platform.gpus
     every = {f"gpu{index}" for index in range(gpus.count)} if gpus else set()
     if len(every) < _SEVERAL or not every <= parts.keys():
@@ -351,6 +351,6 @@ def _by_part(records: Iterable[ItemRecord]) -> dict[tuple[str, str], list[ItemRe
     return found
 
 
-RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (
+RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (
     lost_nics, hidden_gpus, lost_gpus, ports, peer_memory, gpu_processes, settings, undeclared,
 )  # fmt: skip

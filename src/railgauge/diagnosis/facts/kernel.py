@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator
 from railgauge.core.errors import KernelLogUnread
 from railgauge.core.model import Judgement
 from railgauge.diagnosis.catalogue import CATALOGUE
-from railgauge.diagnosis.model import CauseClaim, Context, Where, missed
+from railgauge.diagnosis.model import Finding, Context, Where, missed
 from railgauge.judging.kernel_log import SUBJECT
 from railgauge.judging.record import ItemRecord
 
 _MOST = 3
 
 
-def logged(context: Context) -> Iterator[CauseClaim]:
-    """One claim for each cause and device that failed lines of a node's log name."""
+def logged(context: Context) -> Iterator[Finding]:
+    """One finding for each cause and device that failed lines of a node's log name."""
     for record in context.about(SUBJECT):
         found: dict[tuple[str, str], list[Judgement]] = {}
         for judged in missed(record):
@@ -23,7 +23,7 @@ def logged(context: Context) -> Iterator[CauseClaim]:
                 device = judged.points_at[0][1] if judged.points_at else ""
                 found.setdefault((judged.metric, device), []).append(judged)
         for (cause, device), lines in found.items():
-            yield CauseClaim(cause, Where(record.nodes[0], device), _says(lines), (record,))
+            yield Finding(cause, Where(record.nodes[0], device), _says(lines), (record,))
 
 
 def _says(lines: list[Judgement]) -> str:
@@ -31,15 +31,15 @@ def _says(lines: list[Judgement]) -> str:
     return "; ".join(judged.reason for judged in lines[:_MOST]) + more
 
 
-def unread(context: Context) -> Iterator[CauseClaim]:
-    """One claim for each node whose log, or a part of it, could not be read."""
+def unread(context: Context) -> Iterator[Finding]:
+    """One finding for each node whose log, or a part of it, could not be read."""
     for record in context.about(SUBJECT):
         if record.error_kind == KernelLogUnread.kind:
-            yield CauseClaim("kernel-log-unread", Where(record.nodes[0]), _why(record), (record,))
+            yield Finding("kernel-log-unread", Where(record.nodes[0]), _why(record), (record,))
 
 
 def _why(record: ItemRecord) -> str:
     return record.reason.removeprefix(f"{record.nodes[0]}: ")
 
 
-RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (logged, unread)
+RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (logged, unread)

@@ -167,7 +167,7 @@ def blame(results: Iterable[PairResult]) -> Blamed:
     has a fast one.
     """
     seen = _gather(results)
-    found = diagnose_pairs({pair: True in said for pair, said in seen.items()})
+    found = diagnose_pairs({pair: True in outcomes for pair, outcomes in seen.items()})
     return Blamed(
         nodes=found.slow,
         pairs=_unordered(found.pairs),

@@ -9,7 +9,7 @@ from railgauge.core.model import GOOD, Judgement
 from railgauge.core.naming import among, listed
 from railgauge.diagnosis.facts.pairwise import Blamed, PairResult, blame
 from railgauge.diagnosis.ladder import swing_of
-from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Context, Where, missed, worst_of
+from railgauge.diagnosis.model import LIKELY, OPEN, Finding, Context, Where, missed, worst_of
 from railgauge.judging.confirmation import Confirmed
 from railgauge.judging.record import ItemRecord
 
@@ -36,7 +36,7 @@ def swing_in(records: Sequence[ItemRecord]) -> str:
     return next(filter(None, swings), "")
 
 
-def told(records: Sequence[ItemRecord]) -> str:
+def described(records: Sequence[ItemRecord]) -> str:
     return swing_in(records) or worst_of(records)
 
 
@@ -51,7 +51,7 @@ class Pattern:
 
     cause: str
     device: str = ""
-    says: Callable[[Sequence[ItemRecord]], str] = told
+    says: Callable[[Sequence[ItemRecord]], str] = described
     shows: Callable[[ItemRecord], bool] = has_value
     clears: Callable[[ItemRecord], bool] = is_good
     failed: Callable[[Confirmed], bool] | None = None
@@ -59,10 +59,10 @@ class Pattern:
 
 def between_nodes(
     context: Context, records: Sequence[ItemRecord], pattern: Pattern
-) -> Iterator[CauseClaim]:
+) -> Iterator[Finding]:
     """Blame the nodes, or the paths between two nodes, that explain the failed pairs.
 
-    What the evidence does not decide becomes an open claim with all suspects.
+    What the evidence does not decide becomes an open finding with all suspects.
     """
     pairs = [record for record in records if len(set(record.nodes)) == _PAIR]
     if not pairs:
@@ -72,11 +72,11 @@ def between_nodes(
     for node in blamed.nodes:
         mine = tuple(record for record in records if node in record.nodes)
         says = f"{pattern.says(mine)}; in all pairs of {node}, whose partners are fine with others"
-        yield CauseClaim(pattern.cause, Where(node, pattern.device), says, mine, LIKELY)
+        yield Finding(pattern.cause, Where(node, pattern.device), says, mine, LIKELY)
     for one, other in blamed.pairs:
         mine = tuple(record for record in pairs if {one, other} == set(record.nodes))
         where = Where(one, pattern.device, other)
-        yield CauseClaim(pattern.cause, where, pattern.says(mine), mine, LIKELY)
+        yield Finding(pattern.cause, where, pattern.says(mine), mine, LIKELY)
     for open_ in blamed.undecided:
         names = [name for name in open_.among if ":" not in name]
         mine = tuple(r for r in records if set(names) & set(r.nodes) and not _explained(blamed, r))
@@ -84,7 +84,7 @@ def between_nodes(
             continue
         says = f"{pattern.says(mine)}; the evidence fits each of {listed(open_.among)}"
         where = Where(among(names), pattern.device)
-        yield CauseClaim(pattern.cause, where, says, mine, OPEN, open_.would_decide)
+        yield Finding(pattern.cause, where, says, mine, OPEN, open_.would_decide)
 
 
 def _explained(blamed: Blamed, record: ItemRecord) -> bool:
@@ -121,8 +121,8 @@ def _pairs(context: Context, suits: Callable[[ItemRecord], bool]) -> Iterator[It
 
 def _of_groups(
     context: Context, records: Sequence[ItemRecord], pattern: Pattern
-) -> Iterator[CauseClaim]:
-    """One open claim for the nodes of the smallest group, if no pair but only groups failed."""
+) -> Iterator[Finding]:
+    """One open finding for the nodes of the smallest group, if no pair but only groups failed."""
     groups = [record for record in records if len(record.nodes) > _PAIR]
     if groups:
         smallest = min(groups, key=lambda record: len(record.nodes))
@@ -130,4 +130,4 @@ def _of_groups(
         fine = (r for r in passed_pairs(context) if pattern.shows(r))
         measured = any(set(smallest.nodes).issuperset(record.nodes) for record in fine)
         says = pattern.says(groups) + ("; pairs of these nodes are fine" if measured else "")
-        yield CauseClaim(pattern.cause, where, says, tuple(groups), OPEN, _HALVES)
+        yield Finding(pattern.cause, where, says, tuple(groups), OPEN, _HALVES)

@@ -20,7 +20,7 @@ from railgauge.diagnosis.model import (
     LIKELY,
     OPEN,
     WENT_WRONG,
-    CauseClaim,
+    Finding,
     Context,
     RunResults,
     Where,
@@ -67,7 +67,7 @@ class StepSearch:
     ``asked`` are the runs that would show more.
     """
 
-    claims: tuple[CauseClaim, ...] = ()
+    findings: tuple[Finding, ...] = ()
     asked: tuple[Remeasurement, ...] = ()
 
 
@@ -81,7 +81,7 @@ def searched(context: Context) -> StepSearch:
         for part in _of_base(context, base, items)
     ]
     return StepSearch(
-        tuple(claim for part in found for claim in part.claims),
+        tuple(finding for part in found for finding in part.findings),
         tuple(one for part in found for one in part.asked),
     )
 
@@ -145,8 +145,8 @@ def _halved(
     # What lacks runs is still open, whatever else was found.
     places = (*seen.places, *([SlowPlace(ScalingPlace.OPEN, nodes)] if asked else []))
     again, items = _keys_over(results, largest), (*missed, *beside)
-    claims = tuple(replace(_claim(place, items), again=again) for place in places)
-    return StepSearch(claims, asked)
+    findings = tuple(replace(_finding(place, items), again=again) for place in places)
+    return StepSearch(findings, asked)
 
 
 def _known(context: Context, item: ItemRecord) -> frozenset[str]:
@@ -154,9 +154,9 @@ def _known(context: Context, item: ItemRecord) -> frozenset[str]:
     platform = context.results.platform
     nodes = {
         node
-        for claim in context.claims
-        if claim.where.node and explains(claim, item, platform)
-        for node in (*nodes_of(claim.where.node), *filter(None, [claim.where.peer]))
+        for finding in context.findings
+        if finding.where.node and explains(finding, item, platform)
+        for node in (*nodes_of(finding.where.node), *filter(None, [finding.where.peer]))
     }
     return frozenset(nodes)
 
@@ -177,7 +177,7 @@ def _of_variant(context: Context, base: str, missed: Sequence[ItemRecord]) -> St
         else f"the runs do not tell what slows {largest.subject}"
     )
     is_open = not (is_fine and again)
-    claim = CauseClaim(
+    finding = Finding(
         _POOR,
         Where(folded(largest.nodes) if is_open else ""),
         f"{worst_of(missed)}; {says}",
@@ -186,7 +186,7 @@ def _of_variant(context: Context, base: str, missed: Sequence[ItemRecord]) -> St
         _AT_ANOTHER_TIME if is_open else "",
         again=_keys_over(results, largest),
     )
-    return StepSearch((claim,), asked if is_fine else ())
+    return StepSearch((finding,), asked if is_fine else ())
 
 
 _PAIR = 2
@@ -240,11 +240,11 @@ def _leaves(results: RunResults) -> dict[str, Nodes]:
     return dict(leaves(nodes, results.cluster.groups))
 
 
-def _claim(place: SlowPlace, missed: Sequence[ItemRecord]) -> CauseClaim:
+def _finding(place: SlowPlace, missed: Sequence[ItemRecord]) -> Finding:
     cause, says = _CAUSES[place.place]
     is_open, names = place.place is ScalingPlace.OPEN, listed(place.names or place.nodes)
     shown = tuple(item for item in missed if not {*item.nodes}.isdisjoint(place.nodes))
-    return CauseClaim(
+    return Finding(
         cause,
         _where(place),
         f"{worst_of(shown)}; {says.format(names)}",

@@ -1,7 +1,7 @@
 """Misses that stolen CPU time explains: those of nodes that are virtual machines. Pure.
 
 The hypervisor of a virtual node may give the CPU time that the node wants to other guests. A miss
-is claimed only where ``under_load`` finds the steal in each repeat that missed, of a node of the
+is named only where ``under_load`` finds the steal in each repeat that missed, of a node of the
 item. A node that also misses without steal stays what the other rules say, and so does each item
 with it. Where a node was never measured without steal, it may be slow as well: the cause is
 undecided, and says what to measure again.
@@ -16,12 +16,12 @@ from railgauge.core.model import Transcript
 from railgauge.core.terms import LOAD_ROLES, Role
 from railgauge.diagnosis.facts.under_load import (
     LoadedItem,
-    LoadedScene,
+    LoadedContext,
     ReadingSpan,
     measured_in,
     span_of,
 )
-from railgauge.diagnosis.model import LIKELY, OPEN, CauseClaim, Context, Where
+from railgauge.diagnosis.model import LIKELY, OPEN, Finding, Context, Where
 from railgauge.facts.steal import StolenTime, parse
 
 CAUSE = "cpu-steal"
@@ -39,19 +39,19 @@ class _NodeLoads:
 
 
 _Loaded = LoadedItem[_NodeLoads]
-_Scene = LoadedScene[_NodeLoads]
+_LoadContext = LoadedContext[_NodeLoads]
 
 
-def stolen(context: Context) -> Iterator[CauseClaim]:
-    """A claim for each node whose CPU time was stolen while its measurements missed limits."""
+def stolen(context: Context) -> Iterator[Finding]:
+    """A finding for each node whose CPU time was stolen while its measurements missed limits."""
     virtual = {node for node in context.results.found if _is_virtual(context, node)}
-    loads = LoadedScene(context, lambda run: _load(run, virtual))
+    loads = LoadedContext(context, lambda run: _load(run, virtual))
     slow = loads.slow() if virtual else []
     by_node: dict[str, list[_Loaded]] = {}
     for one in loads.explained([loads.loaded(record) for record in slow]):
         by_node.setdefault(_most_stolen(one), []).append(one)
     for node, found in by_node.items():
-        yield _claim(loads, node, found)
+        yield _finding(loads, node, found)
 
 
 def _is_virtual(context: Context, node: str) -> bool:
@@ -74,7 +74,7 @@ def _stolen_of(one: _Loaded) -> Mapping[str, Sequence[StolenTime]]:
     return found
 
 
-def _claim(loads: _Scene, node: str, found: Sequence[_Loaded]) -> CauseClaim:
+def _finding(loads: _LoadContext, node: str, found: Sequence[_Loaded]) -> Finding:
     """Likely if the node reached its limits without steal; else undecided."""
     is_sure = (node, "") in loads.fine_when_quiet({one.record.subject for one in found})
     shares = [load.share for one in found for load in _stolen_of(one)[node]]
@@ -83,7 +83,7 @@ def _claim(loads: _Scene, node: str, found: Sequence[_Loaded]) -> CauseClaim:
         f"{low if low == high else f'{low} to {high}'} of the CPU time that this virtual machine"
         f" wanted went to others on its host while {len(found)} of its items missed their limits"
     )
-    return CauseClaim(
+    return Finding(
         CAUSE,
         Where(node),
         says,
@@ -121,4 +121,4 @@ def _between(before: Transcript, after: Transcript) -> ReadingSpan | None:
     return (first[1], last[0]) if first and last else None
 
 
-RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (stolen,)
+RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (stolen,)

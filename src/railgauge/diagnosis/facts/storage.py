@@ -11,7 +11,7 @@ from railgauge.config.thresholds.storage import GROUP_STORAGE, NODE_GDS, NODE_ST
 from railgauge.core.naming import folded
 from railgauge.core.storage import TOGETHER, StorageMount
 from railgauge.core.terms import BESIDE_ROLES
-from railgauge.diagnosis.model import CauseClaim, Context, JudgedItem, Where, missed
+from railgauge.diagnosis.model import Finding, Context, JudgedItem, Where, missed
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.fio.parse import parse
 from railgauge.tools.fio.together import SharedRun, shared_run
@@ -19,8 +19,8 @@ from railgauge.tools.fio.together import SharedRun, shared_run
 _OF_NODES = (NODE_STORAGE, NODE_GDS)
 
 
-def slow_storage(context: Context) -> Iterator[CauseClaim]:
-    """One claim for each node and mount; one in all for a shared mount that is slow everywhere."""
+def slow_storage(context: Context) -> Iterator[Finding]:
+    """One finding for each node and mount; one in all for a shared mount that is slow everywhere."""
     found: dict[str, dict[str, list[JudgedItem]]] = {}
     for record in context.about(*_OF_NODES):
         for judged in missed(record):
@@ -30,7 +30,7 @@ def slow_storage(context: Context) -> Iterator[CauseClaim]:
         for node, items in _places(context, mount, by_node).items():
             says = "; ".join(dict.fromkeys(judged.reason for _, judged in items))
             evidence = {record.id: record for record, _ in items}
-            yield CauseClaim("slow-storage", Where(node, mount), says, tuple(evidence.values()))
+            yield Finding("slow-storage", Where(node, mount), says, tuple(evidence.values()))
 
 
 def _places(
@@ -47,7 +47,7 @@ def _places(
     return {folded(by_node): [item for items in by_node.values() for item in items]}
 
 
-def shared_storage(context: Context) -> Iterator[CauseClaim]:
+def shared_storage(context: Context) -> Iterator[Finding]:
     """What all nodes at once found on a shared mount: wrong blocks, slow clients, too little."""
     declared = context.results.cluster.storage.items()
     mounts = [(name, one) for name, one in declared if one.together]
@@ -71,34 +71,34 @@ class _SharedItem:
     mount: StorageMount
     runs: tuple[SharedRun, ...]
 
-    def wrong(self) -> Iterator[CauseClaim]:
+    def wrong(self) -> Iterator[Finding]:
         """Wrong blocks: the nodes that write or read wrong data, or the mount."""
         reason = self._missed().get("corrupt")
         if reason:
             wrong = {pair for run in self.runs for pair, errors in run.errors.items() if errors}
             every = {pair for run in self.runs for pair in run.errors}
             for node in corrupting(self.record.nodes, wrong, every) or [""]:
-                yield self._claim("storage-corruption", node, reason)
+                yield self._finding("storage-corruption", node, reason)
 
-    def slow(self) -> Iterator[CauseClaim]:
+    def slow(self) -> Iterator[Finding]:
         """The slow clients; the mount itself if too little comes and no client is slow."""
         missed, clients = self._missed(), dict[str, list[str]]()
         for way in TOGETHER:
             for run in self.runs if f"fairness_{way}" in missed else ():
                 for node in run.slow_clients(way, self.mount.fairness):
-                    clients.setdefault(node, []).append(_told(run, way, node))
+                    clients.setdefault(node, []).append(_described(run, way, node))
         for node, says in clients.items():
-            yield self._claim("slow-client", node, "; ".join(says))
+            yield self._finding("slow-client", node, "; ".join(says))
         slow = [missed[name] for name in map("shared_{}".format, TOGETHER) if name in missed]
         if slow and not clients:
-            yield self._claim("slow-storage", folded(self.record.nodes), "; ".join(slow))
+            yield self._finding("slow-storage", folded(self.record.nodes), "; ".join(slow))
 
     def _missed(self) -> dict[str, str]:
         """The reason of each metric that missed its limit."""
         return {judged.metric: judged.reason for judged in missed(self.record)}
 
-    def _claim(self, cause: str, node: str, says: str) -> CauseClaim:
-        return CauseClaim(cause, Where(node, self.name), says, (self.record,))
+    def _finding(self, cause: str, node: str, says: str) -> Finding:
+        return Finding(cause, Where(node, self.name), says, (self.record,))
 
 
 def corrupting(nodes: Sequence[str], wrong: set[BlockCheck], every: set[BlockCheck]) -> list[str]:
@@ -116,7 +116,7 @@ def corrupting(nodes: Sequence[str], wrong: set[BlockCheck], every: set[BlockChe
     return list(dict.fromkeys(alone))
 
 
-def _told(run: SharedRun, way: str, node: str) -> str:
+def _described(run: SharedRun, way: str, node: str) -> str:
     rates = run.rates[way]
     middle = median(rates.values())
     return f"{way} {rates[node]:.4g} MB/s while all nodes do, whose median is {middle:.4g} MB/s"
@@ -132,4 +132,4 @@ def _runs(context: Context, record: ItemRecord) -> tuple[SharedRun, ...]:
     return tuple(map(shared_run, sides))
 
 
-RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (slow_storage, shared_storage)
+RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (slow_storage, shared_storage)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from railgauge.core.model import Judgement
 from railgauge.core.problems import ProblemKind
-from railgauge.diagnosis.model import CauseClaim, Context, JudgedItem, Where, missed
+from railgauge.diagnosis.model import Finding, Context, JudgedItem, Where, missed
 from railgauge.judging.links import (
     BIT_ERRORS,
     CABLING,
@@ -30,14 +30,14 @@ _PORT = (*_NO_ADDRESS, "physical_state", "link_rate")
 _WAITING = ("Initialize/LinkUp", "Armed/LinkUp")
 
 
-def subnet(context: Context) -> Iterator[CauseClaim]:
+def subnet(context: Context) -> Iterator[Finding]:
     """All subnet causes in one rule, since one item may report several cables and the manager."""
     managers = list(_no_manager(context))
     yield from managers
     yield from _links(context, is_managed=not managers)
 
 
-def _no_manager(context: Context) -> Iterator[CauseClaim]:
+def _no_manager(context: Context) -> Iterator[Finding]:
     """One cause if no subnet manager is there, although every port waits for its address."""
     found = [*_judged(context, MANAGER)]
     waiting = [one for one in _judged(context, LINK_STATE) if one[1].measured in _WAITING]
@@ -46,7 +46,7 @@ def _no_manager(context: Context) -> Iterator[CauseClaim]:
     unasked = [r for r in context.open if ProblemKind.NO_SUBNET_MANAGER in r.reason]
     addresses = [r for r in context.about(*_NO_ADDRESS) if missed(r) and not _is_dead(context, r)]
     evidence = (*_records([*found, *waiting]), *unasked, *addresses)
-    yield CauseClaim(_UNMANAGED, Where(""), _reasons([*found, *waiting][:1]), evidence)
+    yield Finding(_UNMANAGED, Where(""), _reasons([*found, *waiting][:1]), evidence)
 
 
 def _is_dead(context: Context, record: ItemRecord) -> bool:
@@ -57,8 +57,8 @@ def _is_dead(context: Context, record: ItemRecord) -> bool:
     )
 
 
-def _links(context: Context, *, is_managed: bool) -> Iterator[CauseClaim]:
-    """One claim for each bad cable, by its gravest problem: down, flapping, errors, slow."""
+def _links(context: Context, *, is_managed: bool) -> Iterator[Finding]:
+    """One finding for each bad cable, by its gravest problem: down, flapping, errors, slow."""
     cables: dict[frozenset[PortEnd], tuple[str, list[JudgedItem]]] = {}
     for cause, found in _ranked(context):
         if cause == _UNMANAGED and not is_managed:
@@ -71,7 +71,7 @@ def _links(context: Context, *, is_managed: bool) -> Iterator[CauseClaim]:
     for cause, several in cables.values():
         where = _where(context, several[0][1])
         evidence = (*_records(several), *_of_port(context, where))
-        yield CauseClaim(
+        yield Finding(
             cause, where, _reasons(several), tuple({r.id: r for r in evidence}.values())
         )
 
@@ -88,10 +88,10 @@ def _gone(down: Sequence[frozenset[PortEnd]]) -> dict[str, list[frozenset[PortEn
     return gone
 
 
-def _gone_node(node: str, cables: Sequence[tuple[str, list[JudgedItem]]]) -> CauseClaim:
+def _gone_node(node: str, cables: Sequence[tuple[str, list[JudgedItem]]]) -> Finding:
     found = [one for _, several in cables for one in several]
     says = f"{len(cables)} cables of {node} are down: {_reasons(found[:_SEVERAL])}"
-    return CauseClaim("link-down", Where(node), says, _records(found))
+    return Finding("link-down", Where(node), says, _records(found))
 
 
 def _records(found: Iterable[JudgedItem]) -> tuple[ItemRecord, ...]:
@@ -147,4 +147,4 @@ def _judged(context: Context, *metrics: str) -> Iterable[JudgedItem]:
                 yield record, judged
 
 
-RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (subnet,)
+RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (subnet,)

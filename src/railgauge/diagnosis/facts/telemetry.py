@@ -6,27 +6,27 @@ from collections.abc import Callable, Iterator
 
 from railgauge.core.errors import TelemetryUnread
 from railgauge.core.model import Judgement
-from railgauge.diagnosis.model import CauseClaim, Context, Where, missed
+from railgauge.diagnosis.model import Finding, Context, Where, missed
 from railgauge.judging.telemetry import SUBJECT
 
 
-def throttled(context: Context) -> Iterator[CauseClaim]:
-    """One claim for each GPU that missed a limit on its clock, heat, power or throttling."""
+def throttled(context: Context) -> Iterator[Finding]:
+    """One finding for each GPU that missed a limit on its clock, heat, power or throttling."""
     for record in context.about(SUBJECT):
         found: dict[str, list[Judgement]] = {}
         for judged in missed(record):
             found.setdefault(judged.points_at[0][1] if judged.points_at else "", []).append(judged)
         for gpu, limits in found.items():
             says = "; ".join(judged.reason for judged in limits)
-            yield CauseClaim("gpu-throttled", Where(record.nodes[0], gpu), says, (record,))
+            yield Finding("gpu-throttled", Where(record.nodes[0], gpu), says, (record,))
 
 
-def unread(context: Context) -> Iterator[CauseClaim]:
-    """One claim for each node whose GPUs, or some of their measurements, were not sampled."""
+def unread(context: Context) -> Iterator[Finding]:
+    """One finding for each node whose GPUs, or some of their measurements, were not sampled."""
     for record in context.about(SUBJECT):
         if record.error_kind == TelemetryUnread.kind:
             says = record.reason.removeprefix(f"{record.nodes[0]}: ")
-            yield CauseClaim("telemetry-unread", Where(record.nodes[0]), says, (record,))
+            yield Finding("telemetry-unread", Where(record.nodes[0]), says, (record,))
 
 
-RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (throttled, unread)
+RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (throttled, unread)

@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.model import CauseClaim, Context, Where, worst_of
+from railgauge.diagnosis.model import Finding, Context, Where, worst_of
 
 
-def late_ranks(context: Context) -> Iterator[CauseClaim]:
+def late_ranks(context: Context) -> Iterator[Finding]:
     """Ranks that compute slowly in a training, on nodes whose GPUs alone are not slow."""
     yield from _on_one_node(context, "compute_tflops", "late-rank")
 
 
-def starved_loaders(context: Context) -> Iterator[CauseClaim]:
+def starved_loaders(context: Context) -> Iterator[Finding]:
     """Hosts that take too large a part of a step to load its data."""
     yield from _on_one_node(context, "load_share", "starved-loader")
 
 
-def _on_one_node(context: Context, metric: str, cause: str) -> Iterator[CauseClaim]:
+def _on_one_node(context: Context, metric: str, cause: str) -> Iterator[Finding]:
     for record, _ in context.judged(metric):
         if len(record.nodes) == 1 and not context.on(Rung.INTRANODE, record.nodes[0]):
             (node,) = record.nodes
-            yield CauseClaim(
+            yield Finding(
                 cause, Where(node, record.part_at(node)), worst_of([record]), (record,)
             )
 
 
-RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (late_ranks, starved_loaders)
+RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (late_ranks, starved_loaders)

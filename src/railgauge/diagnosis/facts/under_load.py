@@ -55,7 +55,7 @@ class LoadedItem(Generic[_Load]):
 
 
 @dataclass(frozen=True, slots=True)
-class LoadedScene(Generic[_Load]):
+class LoadedContext(Generic[_Load]):
     """A context, and how the load beside a repeat is read."""
 
     context: Context
@@ -114,7 +114,7 @@ class LoadedScene(Generic[_Load]):
 
 
 def _missed_repeats(judged: Judgement, repeats: int) -> Iterator[bool]:
-    """For each repeat whether it missed the limit; for all if they cannot be told apart."""
+    """For each repeat whether it missed the limit; for all if they cannot be distinguished."""
     lower, values = judged.better == LOWER, judged.values
     limit = judged.ceiling if lower else judged.floor
     if judged.worst is None or limit is None:
@@ -149,10 +149,10 @@ def measured_in(run: Sequence[Transcript], reading: ReadingSpan | None) -> bool:
     return all(one and begin <= one[0] and one[1] <= end for one in commands)
 
 
-def span_of(said: Transcript) -> ReadingSpan | None:
+def span_of(transcript: Transcript) -> ReadingSpan | None:
     """When a command began and ended; ``None`` if that cannot be read."""
     try:
-        began = datetime.fromisoformat(said.started_at)
-        return (began, began + timedelta(seconds=said.duration_s)) if began.tzinfo else None
+        began = datetime.fromisoformat(transcript.started_at)
+        return (began, began + timedelta(seconds=transcript.duration_s)) if began.tzinfo else None
     except (ValueError, OverflowError):
         return None

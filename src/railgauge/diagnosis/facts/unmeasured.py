@@ -20,7 +20,7 @@ from railgauge.core.terms import Rung
 from railgauge.diagnosis.facts.common_errors import OF_A_LAUNCH, common_errors, error_of
 from railgauge.diagnosis.facts.failing_pairs import failed
 from railgauge.diagnosis.facts.pattern import Pattern, between_nodes
-from railgauge.diagnosis.model import AGAIN, OPEN, TOOL, CauseClaim, Context, Where, by_node, missed
+from railgauge.diagnosis.model import AGAIN, OPEN, TOOL, Finding, Context, Where, by_node, missed
 from railgauge.diagnosis.symptoms import Symptom, blames, symptoms
 from railgauge.judging.correctness import CORRUPTION, has_right_results
 from railgauge.judging.record import ItemRecord
@@ -33,12 +33,12 @@ _NO_NODE = {
 _OWN_CAUSES = {HostKeyRejected.kind, SetupFailed.kind, BecomeRefused.kind, OtherMachine.kind}
 
 
-def lost_nodes(context: Context) -> Iterator[CauseClaim]:
+def lost_nodes(context: Context) -> Iterator[Finding]:
     """Nodes that the survey did not reach, and nodes that stopped answering later."""
     for node, found in context.results.found.items():
         if isinstance(found, NoEvidence) and found.kind in _NO_NODE:
             records = tuple(r for r in context.open if node in r.nodes and _is_lost(node, r))
-            yield CauseClaim(_cause_of_loss(found.kind), Where(node), found.what, records)
+            yield Finding(_cause_of_loss(found.kind), Where(node), found.what, records)
     for (name, _), lost in _grouped(context, _NO_NODE).items():
         if not isinstance(context.results.found.get(name), NoEvidence):
             first = next((one for one in lost if one.error_kind in _OWN_CAUSES), lost[0])
@@ -48,7 +48,7 @@ def lost_nodes(context: Context) -> Iterator[CauseClaim]:
                 says = first.reason
             elif any(reboot.node == name and reboot.during for reboot in context.results.reboots):
                 says += "; it was rebooted"
-            yield CauseClaim(cause, Where(name), says, tuple(lost))
+            yield Finding(cause, Where(name), says, tuple(lost))
 
 
 def _cause_of_loss(kind: str) -> str:
@@ -62,7 +62,7 @@ def _is_lost(node: str, record: ItemRecord) -> bool:
     return (is_unknown or seen == {Symptom.LOST}) and blames(record) in ("", node)
 
 
-def missing_tools(context: Context) -> Iterator[CauseClaim]:
+def missing_tools(context: Context) -> Iterator[Finding]:
     """Programs that a measurement or the probe of a node did not find."""
     absent = _grouped(context, {"tool-missing"})
     for record in context.open:
@@ -70,7 +70,7 @@ def missing_tools(context: Context) -> Iterator[CauseClaim]:
         if record.error_kind == FactMissing.kind and match and record.nodes:
             absent.setdefault((record.nodes[0], match["tool"]), []).append(record)
     for (node, tool), records in absent.items():
-        yield CauseClaim("tool-missing", Where(node, tool), f"{tool} was not found", tuple(records))
+        yield Finding("tool-missing", Where(node, tool), f"{tool} was not found", tuple(records))
 
 
 # The probe's error for a program that the node does not have.
@@ -84,19 +84,19 @@ _FAILING = {
 }  # fmt: skip
 
 
-def same_errors(context: Context) -> Iterator[CauseClaim]:
+def same_errors(context: Context) -> Iterator[Finding]:
     """Failures of a tool that all nodes have in common."""
     failing = [record for record in context.open if record.error_kind in _FAILING]
     yield from common_errors(context.results, failing)
 
 
-def failing_launches(context: Context) -> Iterator[CauseClaim]:
+def failing_launches(context: Context) -> Iterator[Finding]:
     """Collectives that a launcher could not start on a node, or that lost a rank on it."""
     for (node, tool), records in _grouped(context, OF_A_LAUNCH).items():
-        yield CauseClaim(TOOL, Where(node, tool), records[0].reason, tuple(records))
+        yield Finding(TOOL, Where(node, tool), records[0].reason, tuple(records))
 
 
-def failing_tools(context: Context) -> Iterator[CauseClaim]:
+def failing_tools(context: Context) -> Iterator[Finding]:
     """Failures of a tool that no other rule explains, by the nodes that they have in common."""
     failing: dict[str, list[ItemRecord]] = {}
     for record in context.open:
@@ -112,15 +112,15 @@ def failing_tools(context: Context) -> Iterator[CauseClaim]:
                 if node in record.nodes and error_of(record, context.results.platform) in known
             ]
             shared = [record for record in shared if record not in too]
-            yield CauseClaim(TOOL, Where(node, command), mine[0].reason, (*mine, *too))
-        for claim in between_nodes(context, shared, Pattern(TOOL, device=command, failed=failed)):
-            yield _of_either(claim) if claim.where.peer else claim
+            yield Finding(TOOL, Where(node, command), mine[0].reason, (*mine, *too))
+        for finding in between_nodes(context, shared, Pattern(TOOL, device=command, failed=failed)):
+            yield _of_either(finding) if finding.where.peer else finding
 
 
-def _of_either(claim: CauseClaim) -> CauseClaim:
+def _of_either(finding: Finding) -> Finding:
     """A tool that fails with one partner alone: a path breaks no tool, so it fails at times."""
-    decide = AGAIN.format(f"{claim.where.node} and {claim.where.peer}")
-    return replace(claim, confidence=OPEN, would_decide=decide)
+    decide = AGAIN.format(f"{finding.where.node} and {finding.where.peer}")
+    return replace(finding, confidence=OPEN, would_decide=decide)
 
 
 def _command(context: Context, record: ItemRecord) -> str:
@@ -128,11 +128,11 @@ def _command(context: Context, record: ItemRecord) -> str:
     return measurement.command if measurement else record.subject
 
 
-def corruption(context: Context) -> Iterator[CauseClaim]:
+def corruption(context: Context) -> Iterator[Finding]:
     """Wrong results inside one node, or of GPUs that the tool names: of them, or of the node."""
     for record, judged in context.judged(CORRUPTION):
         for where in _wrong_places(context, record, judged.reason):
-            yield CauseClaim("data-corruption", where, judged.reason, (record,))
+            yield Finding("data-corruption", where, judged.reason, (record,))
 
 
 def _wrong_places(context: Context, record: ItemRecord, says: str) -> Iterator[Where]:
@@ -155,7 +155,7 @@ _WRONG_GPU = re.compile(
 )
 
 
-def shared_corruption(context: Context) -> Iterator[CauseClaim]:
+def shared_corruption(context: Context) -> Iterator[Finding]:
     """Wrong results between nodes that are not known to compute wrong results alone."""
     wrong = [
         record
@@ -163,17 +163,17 @@ def shared_corruption(context: Context) -> Iterator[CauseClaim]:
         if len(record.nodes) == 1 or not any(_wrong_places(context, record, judged.reason))
     ]
     pattern = Pattern("data-corruption", says=_first_reason, shows=_is_right, clears=_was_read)
-    for claim in between_nodes(context, wrong, pattern):
-        both = _of_both(claim) if claim.where.peer else claim
+    for finding in between_nodes(context, wrong, pattern):
+        both = _of_both(finding) if finding.where.peer else finding
         yield replace(both, would_decide=_EACH) if both.confidence == OPEN else both
 
 
-def _of_both(claim: CauseClaim) -> CauseClaim:
+def _of_both(finding: Finding) -> Finding:
     """Wrong results with one partner alone: a path corrupts none, so one of them does at times."""
-    both = sorted((claim.where.node, claim.where.peer))
-    where = replace(claim.where, node=among(both), peer="")
-    says = f"{claim.says}; the evidence fits each of {listed(both)}"
-    return replace(claim, where=where, says=says, confidence=OPEN)
+    both = sorted((finding.where.node, finding.where.peer))
+    where = replace(finding.where, node=among(both), peer="")
+    says = f"{finding.says}; the evidence fits each of {listed(both)}"
+    return replace(finding, where=where, says=says, confidence=OPEN)
 
 
 _EACH = "run the same collective inside each of the nodes"
@@ -203,10 +203,10 @@ def _grouped(context: Context, kinds: Collection[str]) -> dict[tuple[str, str], 
     return found
 
 
-FIRST: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (
+FIRST: tuple[Callable[[Context], Iterator[Finding]], ...] = (
     lost_nodes, missing_tools, corruption, shared_corruption,
 )  # fmt: skip
-LAST: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (
+LAST: tuple[Callable[[Context], Iterator[Finding]], ...] = (
     same_errors,
     failing_launches,
     failing_tools,

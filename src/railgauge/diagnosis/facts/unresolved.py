@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from railgauge.core.errors import NameNotResolved
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.model import CauseClaim, Context, Where
+from railgauge.diagnosis.model import Finding, Context, Where
 from railgauge.judging.record import ItemRecord
 
 CAUSE = "name-not-resolved"
@@ -18,8 +18,8 @@ _BY_NAME = (Rung.NETWORK, Rung.GPUDIRECT)
 _Found = Mapping[str, Mapping[str, list[ItemRecord]]]
 
 
-def unresolved(context: Context) -> Iterator[CauseClaim]:
-    """One claim for each node whose name is not resolved, or that resolves none."""
+def unresolved(context: Context) -> Iterator[Finding]:
+    """One finding for each node whose name is not resolved, or that resolves none."""
     asked: dict[str, dict[str, list[ItemRecord]]] = defaultdict(lambda: defaultdict(list))
     for record in context.open:
         if record.error_kind == NameNotResolved.kind and record.nodes:
@@ -30,7 +30,7 @@ def unresolved(context: Context) -> Iterator[CauseClaim]:
         for name, records in names.items():
             blamed[asker if is_alone else name] += records
     for node, records in blamed.items():
-        yield CauseClaim(CAUSE, Where(node), records[0].reason, tuple(records))
+        yield Finding(CAUSE, Where(node), records[0].reason, tuple(records))
 
 
 def _named(context: Context, record: ItemRecord) -> str:
@@ -63,4 +63,4 @@ def _reached(context: Context, asker: str) -> set[str]:
     }
 
 
-RULES: tuple[Callable[[Context], Iterator[CauseClaim]], ...] = (unresolved,)
+RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (unresolved,)

@@ -52,12 +52,12 @@ def hidden(results: RunResults, diagnosis: Diagnosis) -> Iterator[tuple[str, _Wh
     for end in _not_measured(results, measured):
         lines[_line(end, _NO_PARTNER)] += 1
     for end, cause in _doubted(results, measured, diagnosis.causes):
-        lines[_line(end, f"measured only with {_said(cause)}")] += 1
+        lines[_line(end, f"measured only with {_named(cause)}")] += 1
     for (node, kind, way, why), count in lines.items():
         yield node, (_words(kind, way, count), why)
     yield from _in_collectives(results, sight, causes)
     for slow in (one for one in causes if _is_slow_node(one, measured)):
-        yield slow.where.node, (("paths to other nodes",), f"measured only with {_said(slow)}")
+        yield slow.where.node, (("paths to other nodes",), f"measured only with {_named(slow)}")
 
 
 def _line(end: NodeEnd, why: str) -> tuple[str, str, str, str]:
@@ -114,7 +114,7 @@ def _in_collectives(
 def _only_with(by: Sequence[ClusterPart], causes: Sequence[Cause]) -> str:
     if not by:
         return _SUM
-    names = dict.fromkeys(_said(one) for part in by for one in causes if _is_at(one, part))
+    names = dict.fromkeys(_named(one) for part in by for one in causes if _is_at(one, part))
     names = names or dict.fromkeys(str(where_is(part)) for part in by)
     return f"measured only with {listed(list(names))}"
 
@@ -137,7 +137,7 @@ def _is_slow_node(cause: Cause, measured: Collection[NodeEnd]) -> bool:
     return is_node and any(node == place.node for node, _, _ in measured)
 
 
-def _said(cause: Cause) -> str:
+def _named(cause: Cause) -> str:
     return f"{cause.cause} ({cause.where})"
 
 

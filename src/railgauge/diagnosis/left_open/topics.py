@@ -57,7 +57,7 @@ _APPLICATIONS = (Topic.TRAINING, Topic.SERVING, Topic.STORAGE)
 OWN = frozenset({*_RIGHT, *_SPEED, *_APPLICATIONS, Topic.OTHER})
 
 
-def said(unknown: Iterable[tuple[Topic, str]]) -> Iterator[str]:
+def described(unknown: Iterable[tuple[Topic, str]]) -> Iterator[str]:
     """Yield what is unknown in words, from the topics and their parts."""
     parts: dict[Topic, list[str]] = {}
     for topic, part in unknown:

@@ -21,7 +21,7 @@ from railgauge.core.model import Outcome
 from railgauge.core.question import TRAFFIC, TRANSPORT
 from railgauge.core.terms import Rung, Scope
 from railgauge.diagnosis.left_open.hidden import hidden
-from railgauge.diagnosis.left_open.topics import COLLECTIVES, OWN, Topic, said
+from railgauge.diagnosis.left_open.topics import COLLECTIVES, OWN, Topic, described
 from railgauge.diagnosis.model import Cause, RunResults
 from railgauge.diagnosis.whole import Diagnosis
 from railgauge.judging.correctness import checks_results, has_right_results
@@ -29,7 +29,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.launchers import LAUNCHED
 from railgauge.planning.required import GPU, LINK
 
-# The outcomes that leave an item's question open; the first one that a part has is told.
+# The outcomes that leave an item's question open; the first one that a part has is reported.
 _OPEN = (Outcome.ERROR, Outcome.BLOCKED, Outcome.NOT_RUN)
 _MOST_REASONS = 3
 
@@ -165,7 +165,7 @@ def _of_node(parts: _Parts, reasons: _Reasons) -> Iterator[tuple[tuple[str, ...]
     for outcome in _OPEN:
         open_ = {key: item for key, item in left.items() if item and item.outcome is outcome}
         if open_:
-            yield tuple(said(open_)), reasons.why(outcome, open_.values())
+            yield tuple(described(open_)), reasons.why(outcome, open_.values())
 
 
 @dataclass(frozen=True, slots=True)

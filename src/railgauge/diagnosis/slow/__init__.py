@@ -4,7 +4,7 @@ Each tool declares what its figures mean in parts (``tools.form``). ``readings``
 what healthy parts reach (``healthy``) out of figures; ``places`` predicts them for parts that are
 slow; ``likelihood`` weighs a hypothesis, which is a set of ``faults``; ``search`` finds the
 likeliest ones with ``fitting``; ``decision`` gives each part its probability; ``asking`` chooses
-the next measurement among the ``options``; ``findings`` are the result and ``text`` is its English;
+the next measurement among the ``options``; ``found_parts`` are the result and ``text`` is its English;
 ``nodes`` compares nodes as a limit on stragglers asks. All numbers are in ``constants``.
 """
 
@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from railgauge.core.model import Case
 from railgauge.core.question import Question
-from railgauge.diagnosis.model import CauseClaim, RunResults
+from railgauge.diagnosis.model import Finding, RunResults
 from railgauge.diagnosis.slow.asking import ChosenCase, asked
 from railgauge.diagnosis.slow.decision import Weighed, doubted, weighed
-from railgauge.diagnosis.slow.findings import FoundPart, findings
+from railgauge.diagnosis.slow.found_parts import FoundPart, found_parts
 from railgauge.diagnosis.slow.known import KnownCause
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.nodes import ComparedNode, compared_nodes
@@ -27,7 +27,7 @@ from railgauge.diagnosis.slow.readings import evidence
 from railgauge.diagnosis.slow.search import searched
 from railgauge.diagnosis.slow.side_effects import SideEffect, side_effects
 from railgauge.diagnosis.slow.sight import Sight
-from railgauge.diagnosis.slow.text import claims
+from railgauge.diagnosis.slow.text import findings
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +41,8 @@ class Inference:
     bars: Barred
 
     @property
-    def findings(self) -> tuple[FoundPart, ...]:
-        return tuple(findings(self.model, self.weighed, self.effects))
+    def found_parts(self) -> tuple[FoundPart, ...]:
+        return tuple(found_parts(self.model, self.weighed, self.effects))
 
     def asked(
         self, most: int, made: Collection[str] = (), *, again: bool = False
@@ -56,18 +56,18 @@ class Inference:
             self.model.evidence, weighed_, most, made, adds=self.model.adds, bars=self.bars
         )
 
-    def claims(self) -> tuple[CauseClaim, ...]:
-        found = self.findings
-        return tuple(claims(found, self.results.records, self._questions(found)))
+    def findings(self) -> tuple[Finding, ...]:
+        found = self.found_parts
+        return tuple(findings(found, self.results.records, self._questions(found)))
 
     def nodes(self) -> dict[str, ComparedNode]:
         """The nodes, compared as a limit on stragglers asks."""
-        found = self.findings
+        found = self.found_parts
         return compared_nodes(self.model, self.weighed, found, self._questions(found))
 
     def sight(self) -> Sight:
         """What the figures show beside the slow parts that are decided."""
-        return Sight.of(self.model, self.weighed, self.findings)
+        return Sight.of(self.model, self.weighed, self.found_parts)
 
     def _questions(self, found: Iterable[FoundPart]) -> list[Question]:
         is_open = any(not one.is_decided for one in found)

@@ -94,7 +94,7 @@ def _most_telling(
 ) -> tuple[float, int]:
     """What the best pool tells, and its place.
 
-    What an option tells never grows by what was chosen before, so that what it told at first bounds
+    What an option tells never grows by what was chosen before, so that what it could tell at first bounds
     it (``bounds``), and most options need not be looked at again.
     """
     queue = [(-bound, place) for place, bound in enumerate(bounds) if pools[place]]

@@ -47,7 +47,7 @@ FAULT = -3.5
 """That some part of the cluster is slow by a given loss: one run in five has one, and losses are
 spread over some seven distinguishable sizes. Calibrated on the seeds 880001 to 880007; with -3
 instead, effects of slow NICs were named as faults (seed 850002, ``--physics nics``)."""
-COURSE = -2.5
+NOT_PERMANENT = -2.5
 """More for a fault that is not there always: one in twelve. Calibrated."""
 OFTEN: dict[KindOfPart, float] = {
     KindOfPart.NODE: 1.0,
@@ -73,7 +73,7 @@ TAKES_PART = (True, False, None)
 """A part that may take part does so in all figures of an execution, in none of them, or in some of
 them: each as likely as the others, for nothing tells how a library chose."""
 SIZES = 16
-"""How many sizes of a varying loss can be told apart: each is as likely as the others."""
+"""How many sizes of a varying loss can be distinguished: each is as likely as the others."""
 MOST_STATES = 32
 """What a hypothesis with faults that act at times may have acted on an execution, at most: five of
 them. More is nothing that a run could show."""
@@ -125,7 +125,7 @@ was wrong and a run had 8.3 executions more (seeds 820001 and 820003), with them
 
 
 class When(Term):
-    """The course of a fault."""
+    """The timing of a fault."""
 
     ALWAYS = "always"
     SINCE = "since"

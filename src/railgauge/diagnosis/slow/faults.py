@@ -1,4 +1,4 @@
-"""A fault: a slow part, the share that is left to it, and its course. Pure."""
+"""A fault: a slow part, the share that is left to it, and its timing. Pure."""
 
 from __future__ import annotations
 

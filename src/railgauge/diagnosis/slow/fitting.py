@@ -1,4 +1,4 @@
-"""The fault of a part that fits best beside other faults: its share and its course. Pure."""
+"""The fault of a part that fits best beside other faults: its share and its timing. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from statistics import median
 
 from railgauge.diagnosis.slow.constants import (
     CHANCES,
-    COURSE,
+    NOT_PERMANENT,
     LEAST_LOSS,
     NOISE,
     SMALLEST_SHARE,
@@ -60,7 +60,7 @@ class Fitter:
     def _best(
         self, part: int, share: float, beside: Sequence[tuple[Execution, Losses]]
     ) -> tuple[float, PartFault]:
-        """The fault of this share with the course that fits best, and what it adds to the score."""
+        """The fault of this share with the timing that fits best, and what it adds to the score."""
         gains = [(run.began, self._gain(part, share, run, losses)) for run, losses in beside]
         fits = _courses(part, share, gains)
         return max((gain + self._model.prior(fault), fault) for gain, fault in fits)
@@ -84,12 +84,12 @@ class Fitter:
 
 
 def _courses(part: int, share: float, gains: Gains) -> Iterator[tuple[float, PartFault]]:
-    """The fault with each course that may fit, and what it gains."""
+    """The fault with each timing that may fit, and what it gains."""
     always = sum(gain for _, gain in gains)
     yield always, PartFault(part, When.ALWAYS, share)
     if len(gains) < 2 or all(gain > _NO_HARM for _, gain in gains):  # noqa: PLR2004 - one moment
         return
-    if sum(gain for _, gain in gains if gain > 0) + COURSE > max(0.0, always):
+    if sum(gain for _, gain in gains if gain > 0) + NOT_PERMANENT > max(0.0, always):
         yield _at_times(part, share, gains)
         yield from _since(part, share, gains)
 

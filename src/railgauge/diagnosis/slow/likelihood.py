@@ -15,7 +15,7 @@ from itertools import product
 from railgauge.diagnosis.slow.constants import (
     BEND,
     BEND_SOFT,
-    COURSE,
+    NOT_PERMANENT,
     LEAST_LOSS,
     MISFIT,
     PRIOR,
@@ -215,12 +215,12 @@ class Model:
         return known
 
     def own_prior(self, part: int) -> float:
-        """That of a fault of the part, whatever its course."""
+        """That of a fault of the part, whatever its timing."""
         return self._prior[part]
 
     def prior(self, fault: PartFault) -> float:
         is_usual = fault.when is When.ALWAYS or self.is_erratic(fault.part)
-        return self.own_prior(fault.part) + (0.0 if is_usual else COURSE) - fault.unknown
+        return self.own_prior(fault.part) + (0.0 if is_usual else NOT_PERMANENT) - fault.unknown
 
     def score(self, faults: Hypothesis) -> float:
         """Log of prior times likelihood, relative to a cluster without a fault."""

@@ -13,7 +13,7 @@ from statistics import median
 
 from railgauge.core.question import Question
 from railgauge.diagnosis.slow.decision import Weighed
-from railgauge.diagnosis.slow.findings import FoundPart
+from railgauge.diagnosis.slow.found_parts import FoundPart
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.readings import Execution
 from railgauge.diagnosis.slow.text import in_words, would_decide

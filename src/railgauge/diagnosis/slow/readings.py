@@ -277,7 +277,7 @@ def _reading(
 
 
 def _by_repeat(values: Sequence[float], repeats: int) -> Iterator[Sequence[float]]:
-    """The samples of each repeat; of the whole, if they cannot be told apart."""
+    """The samples of each repeat; of the whole, if they cannot be distinguished."""
     each = len(values) // repeats if repeats and len(values) % repeats == 0 else len(values)
     for start in range(0, len(values), max(each, 1)):
         yield values[start : start + each]

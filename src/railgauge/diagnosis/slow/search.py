@@ -172,7 +172,7 @@ class _Search:
         shares: int | None = 2,
         least: float = -_NO_USE,
     ) -> Pool:
-        """The hypothesis with one more fault of each part: a second one has another course.
+        """The hypothesis with one more fault of each part: a second one has another timing.
 
         ``shares`` is how many shares of a part are tried; ``None`` for all that may be. ``least``
         is what the fault must add to the score.

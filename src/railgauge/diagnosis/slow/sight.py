@@ -19,7 +19,7 @@ from railgauge.core.model import Case
 from railgauge.diagnosis.slow.constants import STEEP, STRAGGLES
 from railgauge.diagnosis.slow.decision import Weighed
 from railgauge.diagnosis.slow.faults import Hypothesis, also
-from railgauge.diagnosis.slow.findings import FoundPart
+from railgauge.diagnosis.slow.found_parts import FoundPart
 from railgauge.diagnosis.slow.likelihood import Model
 from railgauge.diagnosis.slow.places import Losses
 from railgauge.diagnosis.slow.readings import Execution, ShareReading

@@ -1,4 +1,4 @@
-"""The findings as causes: their English, made once from values and never read back. Pure."""
+"""The found_parts as causes: their English, made once from values and never read back. Pure."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from railgauge.diagnosis.model import (
     LIKELY,
     OPEN,
     STRAGGLER,
-    CauseClaim,
-    Course,
+    Finding,
+    FaultTiming,
     Rival,
     Where,
     worst_of,
 )
 from railgauge.diagnosis.slow.constants import SUSPECT, When
-from railgauge.diagnosis.slow.findings import FoundPart
+from railgauge.diagnosis.slow.found_parts import FoundPart
 from railgauge.diagnosis.slow.readings import LATER
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.form import ClusterPart, KindOfPart
@@ -38,30 +38,30 @@ _MOST = 8
 _SURE, _UNLIKELY, _MOSTLY = 0.999, 0.001, 0.8
 
 
-def claims(
-    findings: Collection[FoundPart],
+def findings(
+    found_parts: Collection[FoundPart],
     records: Mapping[str, ItemRecord],
     questions: Sequence[Question] = (),
-) -> Iterator[CauseClaim]:
+) -> Iterator[Finding]:
     """One cause for each finding."""
-    return (_claim(one, records, questions) for one in findings)
+    return (_finding(one, records, questions) for one in found_parts)
 
 
-def _claim(
+def _finding(
     one: FoundPart, records: Mapping[str, ItemRecord], questions: Sequence[Question]
-) -> CauseClaim:
+) -> Finding:
     items = tuple(records[item] for item in one.fails or one.slower if item in records)
     cause = _likeliest_kind(one) if one.fails else STRAGGLER
     rivals = tuple(Rival(_cause_of(part), where_is(part), p) for part, p in one.rivals.items())
     parts = [one.part] if one.is_decided else _suspects(one)
-    return CauseClaim(
+    return Finding(
         cause,
         _any_of(parts, are_all=_names_all(one)),
         in_words(one, items),
         items,
         LIKELY if one.is_decided else OPEN,
         "" if one.is_decided else would_decide(questions, parts),
-        _course(one),
+        _timing(one),
         one.probability,
         rivals,
         one.again,
@@ -147,13 +147,13 @@ def _cause_of(part: ClusterPart) -> str:
     return part.nic.partition(" ")[0] if part.is_known else _CAUSES[part.kind]
 
 
-def _course(one: FoundPart) -> Course | None:
+def _timing(one: FoundPart) -> FaultTiming | None:
     if one.when is When.ALWAYS:
         return None
     since = ""
     if one.when is When.SINCE and one.since < LATER:
         since = datetime.fromtimestamp(one.since, timezone.utc).isoformat()
-    return Course(one.slow, one.of, since)
+    return FaultTiming(one.slow, one.of, since)
 
 
 def would_decide(questions: Sequence[Question], parts: Sequence[ClusterPart]) -> str:

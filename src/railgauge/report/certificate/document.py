@@ -123,7 +123,7 @@ def scope(verdict: RunVerdict) -> str:
         failed = f"{covered} failed and {were} accepted in writing, {_passed(counts)}"
         what = ", ".join(filter(None, (failed if covered else every, _weak(verdict))))
     reservation = f", {verdict.reservation}" if verdict.reservation else ""
-    return f"{verdict.said}: {what}{reservation}{_limits_of(verdict)}"
+    return f"{verdict.heading}: {what}{reservation}{_limits_of(verdict)}"
 
 
 def _weak(verdict: RunVerdict) -> str:

@@ -51,7 +51,7 @@ def _plot(subject: str, rung: int, steps: Steps, evidence: str) -> Plot:
     values = [value for _, judged in every for value in judged.values]
     y = around([*values, *floors, 1.0], _HEIGHT - _BOTTOM, _TOP)
     width = _LEFT + _INNER + _RIGHT
-    said = f"{subject}: share of the bandwidth of the smallest step, by number of nodes"
+    title = f"{subject}: share of the bandwidth of the smallest step, by number of nodes"
     shapes = [
         *heading(subject, "share of the bandwidth of two nodes", evidence, width),
         *_frame(x, y),
@@ -60,8 +60,8 @@ def _plot(subject: str, rung: int, steps: Steps, evidence: str) -> Plot:
     ]
     missed = sum(judged.outcome is Outcome.FAILED for _, judged in every)
     caption = f"{len(every)} steps" + (f"; crosses: {missed} beyond the limit" if missed else "")
-    picture = svg.document(width, _HEIGHT, said, shapes)
-    return Plot(f"rung{rung}-scaling-{subject}", rung, said, f"{caption}.", picture, subject)
+    picture = svg.document(width, _HEIGHT, title, shapes)
+    return Plot(f"rung{rung}-scaling-{subject}", rung, title, f"{caption}.", picture, subject)
 
 
 def _frame(x: Mapping[int, float], y: Scale) -> Iterator[str]:

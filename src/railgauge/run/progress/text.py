@@ -14,7 +14,7 @@ from railgauge.core.masking import MASK_OF_PROCESS
 from railgauge.core.units import format_duration
 from railgauge.run.progress.columns import cut
 from railgauge.run.progress.state import HowFar, Moment, RunningCase
-from railgauge.transport.waits import told
+from railgauge.transport.waits import described
 
 _MINUTE_S, _HOUR_S = 60, 3600
 _MOST_NAMED = 2
@@ -50,7 +50,7 @@ def _head(moment: Moment) -> Iterator[str]:
     yield moment.steps
     yield _far(moment.far) if moment.far else ""
     awaited = moment.awaited
-    yield f"waiting for {told(awaited, moment.now_s)}" if awaited else ""
+    yield f"waiting for {described(awaited, moment.now_s)}" if awaited else ""
 
 
 def _far(far: HowFar) -> str:

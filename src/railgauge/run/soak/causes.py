@@ -14,11 +14,11 @@ from datetime import datetime
 
 from railgauge.core.naming import among
 from railgauge.diagnosis import CATALOGUE, OPEN, STRAGGLER, UNDIAGNOSED, Cause, diagnose, nodes_of
-from railgauge.diagnosis.model import LIKELY, Course, Where
+from railgauge.diagnosis.model import LIKELY, FaultTiming, Where
 from railgauge.run.soak.drift import node_of
 from railgauge.run.soak.rounds import Round
 from railgauge.trend.sentences import sentence
-from railgauge.trend.values import Finding, Trend
+from railgauge.trend.values import TrendFinding, Trend
 
 SLOW_NODE = "slow-node"
 _Key = tuple[str, Where]
@@ -88,14 +88,14 @@ class SoakCauses:
             says=f"{cause.says}; {many}{when}{after}",
             evidence=tuple(self._evidence[key]),
             explains=tuple(self._explains[key]),
-            course=Course(len(seen), rounds, since) if len(seen) < rounds else cause.course,
+            timing=FaultTiming(len(seen), rounds, since) if len(seen) < rounds else cause.timing,
         )
 
 
 def _moment(cause: Cause, began: datetime | None) -> datetime | None:
     """When the fault began in its round, if that is known; else when the round began."""
-    if cause.course and cause.course.since:
-        return datetime.fromisoformat(cause.course.since)
+    if cause.timing and cause.timing.since:
+        return datetime.fromisoformat(cause.timing.since)
     return began
 
 
@@ -104,7 +104,7 @@ def of_drift(trend: Trend, item: str) -> tuple[Cause, ...]:
     return tuple(_of_finding(finding, item, trend) for finding in trend.regressions)
 
 
-def _of_finding(finding: Finding, item: str, trend: Trend) -> Cause:
+def _of_finding(finding: TrendFinding, item: str, trend: Trend) -> Cause:
     node = node_of(finding)
     name = SLOW_NODE if node else UNDIAGNOSED
     kind, rounds = CATALOGUE[name], len(trend.nights)
@@ -118,7 +118,7 @@ def _of_finding(finding: Finding, item: str, trend: Trend) -> Cause:
         would_decide="" if node else "a longer soak: more rounds tell a part from its partners",
         remedy=kind.remedy,
         basis=kind.basis,
-        course=Course(min(finding.nights, rounds), rounds),
+        timing=FaultTiming(min(finding.nights, rounds), rounds),
     )
 
 

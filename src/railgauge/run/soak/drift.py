@@ -13,7 +13,7 @@ from railgauge.core.question import LIMITS
 from railgauge.judging.record import ItemRecord
 from railgauge.trend import findings
 from railgauge.trend.sentences import sentence
-from railgauge.trend.values import FEWEST_NIGHTS, Finding, Fleet, Night, Rules, SeriesKey, Trend
+from railgauge.trend.values import FEWEST_NIGHTS, TrendFinding, Fleet, Night, Rules, SeriesKey, Trend
 
 FEWEST_ROUNDS = FEWEST_NIGHTS
 _PAIR = 2
@@ -73,7 +73,7 @@ def judgement(trend: Trend) -> Judgement:
     )
 
 
-def node_of(finding: Finding) -> str:
+def node_of(finding: TrendFinding) -> str:
     """The one node that a finding is about; empty if it is about others or about a part."""
     scope = finding.scope
     return scope.nodes[0] if len(scope.nodes) == 1 and not scope.pairing else ""

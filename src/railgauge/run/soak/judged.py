@@ -126,7 +126,7 @@ def _results(rounds: SoakRounds, base: RunResults, found: _Rounds) -> SoakResult
         tuple(causes),
         tuple(found.rounds),
         {
-            "said": soak.asked,
+            "asked": soak.asked,
             "seed": soak.seed,
             "rounds": [asdict(one) for one in found.rounds],
             "whole_rounds": len(whole),

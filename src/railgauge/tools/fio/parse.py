@@ -49,8 +49,8 @@ def parse(text: str) -> Parsed:
     if refused := on_storage.refused(text):
         collector.error(ProblemKind.TOOL_FAILED, refused)
     elif collector.check_started(text, "fio"):
-        if told := list(on_storage.phases(text)):
-            version, summary = _read_phases(told, collector)
+        if phases := list(on_storage.phases(text)):
+            version, summary = _read_phases(phases, collector)
         elif '"fio version"' in text:
             version, summary = _read_json(text, collector)
         else:
@@ -80,8 +80,8 @@ def _read_phases(
     """Read the documents of a run in phases, one behind each line that names its phase."""
     version: str | None = None
     jobs: dict[str, object] = {}
-    for _, told in phases:
-        version, summary = _read_json(told, collector)
+    for _, job_file in phases:
+        version, summary = _read_json(job_file, collector)
         found = summary.get("jobs")
         if isinstance(found, dict):
             if found.keys() & jobs.keys():
@@ -92,8 +92,8 @@ def _read_phases(
 
 def _options(job: dict[str, object]) -> dict[str, str]:
     """The options of a job as the command line has them."""
-    told = list(part(job, "job options").items())[:_MOST_OPTIONS]
-    return {name: value[:_LONGEST_OPTION] for name, value in told if isinstance(value, str)}
+    options = list(part(job, "job options").items())[:_MOST_OPTIONS]
+    return {name: value[:_LONGEST_OPTION] for name, value in options if isinstance(value, str)}
 
 
 def _read_job(job: dict[str, object], collector: OutputCollector) -> None:
@@ -106,10 +106,10 @@ def _read_job(job: dict[str, object], collector: OutputCollector) -> None:
     if job.get("error"):
         collector.error(ProblemKind.TOOL_FAILED, f"job {name} ended with error {job['error']}")
     for way in _WAYS:
-        told = part(job, way)
-        size, time_ms = number(told.get("io_bytes")), number(told.get("runtime"))
-        rate = number(told.get("bw_bytes"))
-        iops = number(told.get("iops"))
+        of_way = part(job, way)
+        size, time_ms = number(of_way.get("io_bytes")), number(of_way.get("runtime"))
+        rate = number(of_way.get("bw_bytes"))
+        iops = number(of_way.get("iops"))
         if not size:
             continue
         if rate is None or iops is None or not time_ms:
@@ -151,11 +151,11 @@ def _read_table(text: str, collector: OutputCollector) -> None:
 def _add(
     way: str,
     name: str,
-    told: tuple[float, float],
+    rates: tuple[float, float],
     of: tuple[float, float],
     collector: OutputCollector,
 ) -> None:
-    rate, iops = told
+    rate, iops = rates
     size, time_ms = of
     expected = size / time_ms * 1e3 if time_ms else 0.0
     if abs(expected - rate) > _AGREEMENT * rate + 1e3:

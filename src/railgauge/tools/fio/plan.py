@@ -140,27 +140,27 @@ def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Ou
             one for each in mounts.values() for one in together.output_checks(asked, sides, each)
         )
     jobs = list(_jobs(mounts))
-    told = sides[0].parsed.summary.get("jobs")
-    said: Mapping[str, Any] = told if isinstance(told, dict) else {}
+    reported = sides[0].parsed.summary.get("jobs")
+    of_jobs: Mapping[str, Any] = reported if isinstance(reported, dict) else {}
     wanted_s = sum(job.asked["seconds"] for job in jobs if job.is_timed)
     return (
-        equal("jobs", ", ".join(job.name for job in jobs), ", ".join(said) or None),
-        *(claim for job in jobs for claim in _of_job(job, said.get(job.name))),
-        *_places(jobs, sides[0].argv, said),
+        equal("jobs", ", ".join(job.name for job in jobs), ", ".join(of_jobs) or None),
+        *(claim for job in jobs for claim in _of_job(job, of_jobs.get(job.name))),
+        *_places(jobs, sides[0].argv, of_jobs),
         *long_enough(sides[0], float(wanted_s), "for all its jobs"),
     )
 
 
-def _of_job(job: _Job, said: Mapping[str, str] | None) -> Iterator[OutputCheck]:
+def _of_job(job: _Job, of_jobs: Mapping[str, str] | None) -> Iterator[OutputCheck]:
     for name, wanted in job.options.items():
-        yield equal(f"{name} of {job.name}", wanted, said.get(name, "") if said else None)
+        yield equal(f"{name} of {job.name}", wanted, of_jobs.get(name, "") if of_jobs else None)
 
 
 def _places(
-    jobs: Sequence[_Job], argv: Sequence[str], said: Mapping[str, Mapping[str, str]]
+    jobs: Sequence[_Job], argv: Sequence[str], of_jobs: Mapping[str, Mapping[str, str]]
 ) -> Iterator[OutputCheck]:
     """Check that each job worked in the folder of the command; not of an output without it."""
     folders = [word.removeprefix(_DIRECTORY) for word in argv if word.startswith(_DIRECTORY)]
     for job, folder in zip(jobs, folders, strict=False):
-        told = said[job.name].get("directory", "") if job.name in said else None
-        yield equal(f"folder of {job.name}", folder, told)
+        reported = of_jobs[job.name].get("directory", "") if job.name in of_jobs else None
+        yield equal(f"folder of {job.name}", folder, reported)

@@ -46,9 +46,9 @@ mkdir -m 755 -- "$mine" || fail "$mine cannot be made"
 for options; do
   name=${options%%"$IFS"*}
   meet "$((turn += 1))"
-  start "$program" --thread --output-format=json "--output=$mine/told" --verify_state_save=0 \\
+  start "$program" --thread --output-format=json "--output=$mine/output" --verify_state_save=0 \\
     ${options#*"$IFS"}
-  [ "$name" = fill ] || { echo "railgauge storage phase $name"; cat -- "$mine/told"; echo; }
+  [ "$name" = fill ] || { echo "railgauge storage phase $name"; cat -- "$mine/output"; echo; }
   [ "$code" -eq 0 ] || exit "$code"
 done
 meet end
@@ -191,12 +191,12 @@ def output_checks(
 ) -> Iterator[OutputCheck]:
     """Compare the options of every phase of every node."""
     for side in sides:
-        told = side.parsed.summary.get("jobs")
-        said: Mapping[str, Mapping[str, str]] = told if isinstance(told, dict) else {}
+        jobs = side.parsed.summary.get("jobs")
+        of_jobs: Mapping[str, Mapping[str, str]] = jobs if isinstance(jobs, dict) else {}
         for phase, _ in _phases(mount, asked.case.nodes, side.node):
             if phase.name == "fill":
                 continue
-            own = said.get(phase.name)
+            own = of_jobs.get(phase.name)
             for name, wanted in phase.options.items():
                 told_of = own.get(name, "") if own else None
                 yield replace(equal(f"{name} of {phase.name}", wanted, told_of), node=side.node)

@@ -31,7 +31,7 @@ METRICS = (
 def flow(measurement: Measurement) -> Flow:
     """Return which way the payload moves: a read takes it from the server to the client."""
     if not measurement.command.endswith("_bw"):
-        return Flow.UNTOLD
+        return Flow.UNSET
     if measurement.options.get("bidirectional"):
         return Flow.BOTH
     return Flow.BACKWARD if measurement.command == "ib_read_bw" else Flow.FORWARD

@@ -87,7 +87,7 @@ class TrainBenchRun:
     ``end`` has the number of ranks, then how many differ, or the seconds of all steps.
     """
 
-    said: dict[str, object] = field(default_factory=dict)
+    header: dict[str, object] = field(default_factory=dict)
     version: str | None = None
     library: str = ""
     ranks: dict[int, TrainRank] = field(default_factory=dict)
@@ -100,18 +100,18 @@ class TrainBenchRun:
     end: tuple[int, int | None, float | None] | None = None
 
     def count(self, name: str) -> int:
-        return int(str(self.said.get(name, 0)))
+        return int(str(self.header.get(name, 0)))
 
     @property
     def seconds(self) -> float:
         """How long the slowest rank took for all steps; 0 if unknown."""
-        told = self.end[2] if self.end else None
-        return told or max((one.seconds for one in self.replayed.values()), default=0.0)
+        ended = self.end[2] if self.end else None
+        return ended or max((one.seconds for one in self.replayed.values()), default=0.0)
 
     def summary(self) -> dict[str, object]:
         hosts = [one.host for one in self.ranks.values()]
         return {
-            **self.said,
+            **self.header,
             "library": self.library,
             "nranks": len(self.ranks),
             "nnodes": len(set(hosts)),
@@ -157,9 +157,9 @@ def _take(kind: str, rest: str, run: TrainBenchRun, collector: OutputCollector) 
 
 def _take_run(match: re.Match[str], run: TrainBenchRun) -> bool:
     run.runs += 1
-    run.said = {"mode": match[1], "devices": match[2], "asked_ranks": int(match[3])}
-    run.said |= {name: int(match[at]) for at, name in enumerate(SIZES, 4)}
-    run.said["parameters"] = int(match[12])
+    run.header = {"mode": match[1], "devices": match[2], "asked_ranks": int(match[3])}
+    run.header |= {name: int(match[at]) for at, name in enumerate(SIZES, 4)}
+    run.header["parameters"] = int(match[12])
     return True
 
 

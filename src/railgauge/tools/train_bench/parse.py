@@ -41,7 +41,7 @@ def parse(text: str) -> Parsed:
     collector = OutputCollector()
     run = lines.read(text, collector)
     if run.runs == 1:
-        of_mode = together if run.said["mode"] == TRAIN else replayed
+        of_mode = together if run.header["mode"] == TRAIN else replayed
         for complaint in (*_incomplete(run), *of_mode.incomplete(run)):
             collector.error(ProblemKind.METRIC_MISSING, complaint)
         for complaint in (*_contradictions(run), *of_mode.contradictions(run)):
@@ -61,7 +61,7 @@ def payload_bytes(parsed: Parsed) -> float:
     nodes = parsed.summary.get("nnodes")
     if parsed.summary.get("mode") != TRAIN or not isinstance(nodes, int) or nodes < 2:  # noqa: PLR2004
         return 0.0
-    return together.payload_bytes(TrainBenchRun(said=dict(parsed.summary)))
+    return together.payload_bytes(TrainBenchRun(header=dict(parsed.summary)))
 
 
 def _complaints(text: str) -> Iterator[Problem]:
@@ -81,10 +81,10 @@ def _contradictions(run: TrainBenchRun) -> Iterator[str]:
     uuids = [one.uuid for one in run.ranks.values() if one.uuid != "-"]
     if len(set(places)) < len(places) or len(set(uuids)) < len(uuids):
         yield "two ranks ran on one device"
-    if any(not one.device.startswith(str(run.said["devices"])) for one in run.ranks.values()):
+    if any(not one.device.startswith(str(run.header["devices"])) for one in run.ranks.values()):
         yield "a rank ran on another kind of device"
-    if run.said["parameters"] != _parameters(run):
-        yield f"{run.said['parameters']} parameters are not those of such a model"
+    if run.header["parameters"] != _parameters(run):
+        yield f"{run.header['parameters']} parameters are not those of such a model"
     wanted = math.log(max(run.count("vocabulary"), 1))
     if odd := [loss for loss in run.losses if abs(loss - wanted) > _LOSS_APART * wanted]:
         yield f"a loss is {odd[0]:g}, not about {wanted:.3f}, that of equal odds"

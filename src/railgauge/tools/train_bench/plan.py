@@ -111,36 +111,36 @@ def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Ou
 
     Also the time of the command with that of the slowest rank.
     """
-    said = sides[0].parsed.summary
+    summary = sides[0].parsed.summary
     gpus = asked.platform.gpus
     devices = asked.option("devices", "gpu")
     each = asked.option("ranks_per_node", gpus.count if gpus else 1)
-    seconds = said.get("seconds")
+    seconds = summary.get("seconds")
     return (
-        equal("mode", asked.measurement.command, said.get("mode")),
-        equal("devices", devices, said.get("devices")),
+        equal("mode", asked.measurement.command, summary.get("mode")),
+        equal("devices", devices, summary.get("devices")),
         *(
-            equal(name, asked.option(name, one.default), said.get(name))
+            equal(name, asked.option(name, one.default), summary.get(name))
             for name, one in _COUNTS.items()
         ),
-        *checks_of_ranks(asked, each, said, said.get("ranks"), "ranks"),
-        *(_gpus(asked, said.get("places")) if devices == "gpu" else ()),
+        *checks_of_ranks(asked, each, summary, summary.get("ranks"), "ranks"),
+        *(_gpus(asked, summary.get("places")) if devices == "gpu" else ()),
         *long_enough(sides[0], seconds if isinstance(seconds, float) else 0.0, "for all steps"),
     )
 
 
 def _gpus(asked: ToolRequest, places: object) -> Iterator[OutputCheck]:
     """Check of each host that its ranks used the declared GPUs, one each, and those of the node."""
-    told = places if isinstance(places, tuple) else ()
-    ranks = [one for one in told if isinstance(one, TrainRank)]
+    listed = places if isinstance(places, tuple) else ()
+    ranks = [one for one in listed if isinstance(one, TrainRank)]
     known = {name: facts.node for name, facts in by_hostname(asked).items()}
     for host in dict.fromkeys(one.host for one in ranks):
         node = known.get(short(host), asked.case.nodes[0])
         own = [one for one in ranks if one.host == host]
         one_node = replace(asked, case=replace(asked.case, nodes=(node,)))
-        said = {
+        summary = {
             "measured": tuple(one.device for one in own),
             "models": tuple(one.model for one in own),
             "uuids": tuple(one.uuid for one in own),
         }
-        yield from checks_of_gpus(one_node, said)
+        yield from checks_of_gpus(one_node, summary)

@@ -318,7 +318,7 @@ class Talk:
         self._store, self._place = store, place
 
     def gathered(self, topic: str, own: object) -> list[Any]:
-        """Return what each rank told of a topic; only rank 0 needs all of it."""
+        """Return what each rank sent of a topic; only rank 0 needs all of it."""
         self._store.set(f"{topic}/{self._place.rank}", json.dumps(own))
         if self._place.rank:
             return []
@@ -333,15 +333,15 @@ class Talk:
 
 def report_replay(talk: Talk, options: TrainBenchOptions, own: Replayed) -> int:
     """Print what the ranks computed, on rank 0; return on each how many ranks differ."""
-    told = talk.gathered("steps", [own.steps, own.losses, own.seconds])
-    asked = talk.shared("asked", _differing([steps for steps, _, _ in told]))
+    gathered = talk.gathered("steps", [own.steps, own.losses, own.seconds])
+    asked = talk.shared("asked", _differing([steps for steps, _, _ in gathered]))
     at = sorted({step for _, step in asked["differ"]})
     tensors = talk.gathered("tensors", {step: own.tensors[step] for step in at})
-    if told:
+    if gathered:
         good = asked["first"]
-        for number, (digest, loss) in enumerate(zip(*told[good][:2])):  # noqa: B905 - 3.10
+        for number, (digest, loss) in enumerate(zip(*gathered[good][:2])):  # noqa: B905 - 3.10
             print(f"train-bench step {number} loss={loss} digest={digest}")
-        for rank, (steps, _, seconds) in enumerate(told):
+        for rank, (steps, _, seconds) in enumerate(gathered):
             print(
                 f"train-bench replayed rank={rank} steps={len(steps)} seconds={seconds:.6f} "
                 f"chain={joined(steps)}"
@@ -354,7 +354,7 @@ def report_replay(talk: Talk, options: TrainBenchOptions, own: Replayed) -> int:
                 f"train-bench differs rank={rank} step={step} tensor={name} "
                 f"digest={its} others={others}"
             )
-        print(f"train-bench end ranks={len(told)} differing={len(asked['differ'])}", flush=True)
+        print(f"train-bench end ranks={len(gathered)} differing={len(asked['differ'])}", flush=True)
     return len(asked["differ"])
 
 
@@ -418,8 +418,8 @@ def train(
 
 def report_train(talk: Talk, own: Mapping[str, Any]) -> None:
     """Print the row of each rank, on rank 0."""
-    told = talk.gathered("laps", own)
-    for rank, one in enumerate(told):
+    gathered = talk.gathered("laps", own)
+    for rank, one in enumerate(gathered):
         parts = list(zip(*one["laps"]))  # noqa: B905 - 3.10
         whole = sorted(map(sum, one["laps"]))
         p99 = whole[math.ceil(0.99 * len(whole)) - 1]
@@ -430,9 +430,9 @@ def report_train(talk: Talk, own: Mapping[str, Any]) -> None:
             f"load_ms={load:.3f} compute_ms={compute:.3f} exchange_ms={exchange:.3f} "
             f"loss={one['loss']:.9g} digest={one['digest']}"
         )
-    if told:
-        slowest = max(sum(map(sum, one["laps"])) for one in told)
-        print(f"train-bench end ranks={len(told)} seconds={slowest:.6f}", flush=True)
+    if gathered:
+        slowest = max(sum(map(sum, one["laps"])) for one in gathered)
+        print(f"train-bench end ranks={len(gathered)} seconds={slowest:.6f}", flush=True)
 
 
 # --- the run ---
@@ -461,15 +461,15 @@ def measure(torch: Any, options: TrainBenchOptions, place: LaunchedRank) -> int:
     store = torch.distributed.TCPStore(host, port, place.ranks, place.rank == 0, timeout=_WAIT)
     talk = Talk(store, place)
     library = f"torch {torch.__version__}"
-    told = talk.gathered("places", [library, f"host={os.uname().nodename} {shown}"])
-    libraries = talk.shared("libraries", sorted({name for name, _ in told}))
+    gathered = talk.gathered("places", [library, f"host={os.uname().nodename} {shown}"])
+    libraries = talk.shared("libraries", sorted({name for name, _ in gathered}))
     if len(libraries) > 1:
         raise CannotTrain(f"the ranks have different libraries: {', '.join(libraries)}")
-    if told:
+    if gathered:
         print(f"train-bench version {VERSION}")
         print(f"train-bench run {options.shown(place.ranks)}")
         print(f"train-bench library {library}")
-        for rank, (_, where) in enumerate(told):
+        for rank, (_, where) in enumerate(gathered):
             print(f"train-bench rank {rank} {where}")
         sys.stdout.flush()
     differing = 0

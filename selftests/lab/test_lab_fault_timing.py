@@ -13,7 +13,7 @@ from testing.lab_bench import Bench, StartLab, cluster
 
 from railgauge.core.errors import BadInput
 from railgauge_lab import cluster as lab
-from railgauge_lab import fault_courses, faults, platforms
+from railgauge_lab import fault_timing, faults, platforms
 from railgauge_lab.fault_places import Fault
 
 HOST = 392.25
@@ -90,7 +90,7 @@ def test_a_fault_with_after_begins_later(
     start_lab: StartLab, monkeypatch: pytest.MonkeyPatch, passed_s: float, *, acts: bool
 ) -> None:
     earlier = SimpleNamespace(monotonic=lambda: time.monotonic() - passed_s)
-    monkeypatch.setattr(fault_courses, "time", earlier)
+    monkeypatch.setattr(fault_timing, "time", earlier)
     bench = start_lab("metax-c500", "slow-node@mx02,after=1m")
     assert slow(bench, 1) == [acts]
 
@@ -127,10 +127,10 @@ REFUSED = {
     "slow-node,after=60": "after=60 is no time",
     "slow-node,sometimes": "unknown option 'sometimes'",
     "slow-node,": "unknown option ''",
-    "governor,p=0.5": "governor cannot come and go",
-    "port-down@mx02:mlx5_1,after=5s": "port-down cannot come and go",
-    "tool-missing,p=0.5": "tool-missing cannot come and go",
-    "unreachable,after=5s": "unreachable cannot come and go",
+    "governor,p=0.5": "governor cannot be intermittent",
+    "port-down@mx02:mlx5_1,after=5s": "port-down cannot be intermittent",
+    "tool-missing,p=0.5": "tool-missing cannot be intermittent",
+    "unreachable,after=5s": "unreachable cannot be intermittent",
 }
 
 
@@ -143,7 +143,7 @@ def test_a_bad_course_is_refused_before_the_lab_starts(tmp_path: Path, fault: st
 
 def test_five_intermittent_faults_of_a_node_are_refused(tmp_path: Path) -> None:
     many = [f"slow-gpu@mx02:{number},p=0.5" for number in range(5)]
-    with pytest.raises(BadInput, match="at most 4 faults of one node can come and go, not 5"):
+    with pytest.raises(BadInput, match="at most 4 faults of one node can be intermittent, not 5"):
         started(*many, folder=tmp_path / "lab")
 
 

@@ -57,7 +57,7 @@ class FoundPart:
         return self.probability >= DECIDED
 
 
-def findings(
+def found_parts(
     model: Model, weighed: Weighed, side_effects: Collection[SideEffect] = ()
 ) -> Iterator[FoundPart]:
     """One for each fault of the likeliest hypothesis that costs more than healthy parts differ."""

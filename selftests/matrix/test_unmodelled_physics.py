@@ -11,7 +11,7 @@ from blind_draw import DrawnRun
 from blind_reach import reach
 from healthy_seeds_lab import InProcessLab, using_lab
 from injections import Injection
-from quick_study import Course, missed, one, play
+from quick_study import FaultTiming, missed, one, play
 from study_conditions import PHYSICS, Conditions, add_options
 
 from railgauge.diagnosis.slow.constants import DECIDED
@@ -78,12 +78,12 @@ def test_noise_is_a_multiple_of_the_documents():
 
 
 def test_a_varying_fault_loses_at_least_its_share_and_at_most_its_severity():
-    course = Course.of("slow-nic@mi02:mlx5_3=10%,after=30s,least=0.4")
+    timing = FaultTiming.of("slow-nic@mi02:mlx5_3=10%,after=30s,least=0.4")
     random = Random(1)
-    lost = [float(course.at(random).partition("=")[2].removesuffix("%")) for _ in range(200)]
+    lost = [float(timing.at(random).partition("=")[2].removesuffix("%")) for _ in range(200)]
     assert 4 <= min(lost) < 4.5
     assert 9.5 < max(lost) <= 10
-    assert course.after_s == 30
+    assert timing.after_s == 30
 
 
 def test_what_can_show_a_fault_knows_the_physics():

@@ -6,9 +6,9 @@ seed, the fault and how often the tool ran on the node before, so a lab that rep
 commands repeats the same draws. A fault of the fabric is drawn once for all nodes. With
 ``after=60s`` the fault begins 60 s after the lab's start.
 
-A simulated tool reads the description of its node when it starts. A node whose faults come and go
+A simulated tool reads the description of its node when it starts. A node with intermittent faults
 has one description for each set of them, and the tool takes the one that holds at that moment
-(``sim/courses.py``). Therefore only a fault that acts through the tools can come and go: the node's
+(``sim/fault_timing.py``). Therefore only a fault that acts through the tools can be intermittent: the node's
 files, executables and SSH server are made once, when the lab starts.
 """
 
@@ -27,7 +27,7 @@ from railgauge_lab.sim import stored
 ApplyFault = Callable[[Fault, NodeFile], None]
 
 _SECONDS = {"s": 1, "m": 60, "h": 3600}
-_MOST = 4  # of the faults of one node that come and go: each more doubles the descriptions
+_MOST = 4  # of the intermittent faults of one node: each more doubles the descriptions
 
 
 def severity(text: str, given: str) -> float:
@@ -39,7 +39,7 @@ def severity(text: str, given: str) -> float:
     return share
 
 
-def course(text: str, parts: Sequence[str]) -> dict[str, float]:
+def timing(text: str, parts: Sequence[str]) -> dict[str, float]:
     """Return the fields of ``Fault`` that ``p=P`` and ``after=TIME`` set. Raises ``BadInput``."""
     found: dict[str, float] = {}
     for part in parts:
@@ -73,14 +73,14 @@ _READERS = {"p": ("chance", _chance), "after": ("after_s", _after)}
 def apply_faults(node: NodeFile, own: Sequence[Fault], apply: ApplyFault) -> None:
     """Apply the node's faults to its description, and add the descriptions of those that change.
 
-    ``node["courses"]`` holds ``[name, probability, time of the monotonic clock, whether it is one
-    of the fabric]`` for each fault that comes and goes, and ``node["variants"]`` the description
+    ``node["timings"]`` holds ``[name, probability, time of the monotonic clock, whether it is one
+    of the fabric]`` for each intermittent fault, and ``node["variants"]`` the description
     for every set of them: bit N of its key is fault N. Raises ``BadInput`` if a fault cannot come
     and go.
     """
     changing = [fault for fault in own if not fault.always]
     if len(changing) > _MOST:
-        known = f"at most {_MOST} faults of one node can come and go, not {len(changing)}"
+        known = f"at most {_MOST} faults of one node can be intermittent, not {len(changing)}"
         raise BadInput(known, where=f"lab node {node['name']}", remedy="leave some of them out")
     healthy = stored.copied(node) if changing else node
     _apply_all(node, [fault for fault in own if fault.always], apply)
@@ -94,7 +94,7 @@ def apply_faults(node: NodeFile, own: Sequence[Fault], apply: ApplyFault) -> Non
         variants[str(number)] = variant
     if changing:
         start = time.monotonic()
-        node["courses"] = [
+        node["timings"] = [
             [str(one), one.chance, start + one.after_s, one.name in fabric_faults.NAMES]
             for one in changing
         ]
@@ -110,7 +110,7 @@ def _require_same_files(node: NodeFile, variant: NodeFile, acting: Sequence[Faul
     if _made_once(node) != _made_once(variant):
         raise bad(
             acting[-1],
-            f"{acting[-1].name} cannot come and go: it changes files, programs or the SSH server "
+            f"{acting[-1].name} cannot be intermittent: it changes files, programs or the SSH server "
             "of the node, which are made once",
             "leave out p= and after=",
         )

@@ -1,6 +1,6 @@
 """The description of a node at this moment: with those of its faults that act now.
 
-A node whose faults come and go has ``courses``: ``[name, probability, time of the monotonic clock
+A node with intermittent faults has ``timings``: ``[name, probability, time of the monotonic clock
 at which it begins, whether it is one of the fabric]`` for each of them. The description with a set
 of them is in ``node.N`` beside ``node``, where bit I of N is fault I. A process is one measurement:
 it asks once for a node.
@@ -30,7 +30,7 @@ def present(path: str) -> Node:
     path = path.replace("/bin/../", "/")
     if path not in _present:
         node = stored.read(path)
-        number = _chosen[path] = _acting(node) if "courses" in node else 0
+        number = _chosen[path] = _acting(node) if "timings" in node else 0
         _present[path] = stored.read(f"{path}.{number}") if number else node
     return _present[path]
 
@@ -42,10 +42,10 @@ def at_this_moment(node: Node) -> Node:
     """
     path = f"{os.path.dirname(node['root'])}/node"  # noqa: PTH120 - see main.py
     healthy: Node = stored.read(path)
-    if "courses" not in healthy:
+    if "timings" not in healthy:
         return node
     number, now = _chosen.get(path, 0), time.monotonic()
-    for bit, (_, share, begins, _) in enumerate(healthy["courses"]):
+    for bit, (_, share, begins, _) in enumerate(healthy["timings"]):
         if share == 1 and now >= begins:
             number |= 1 << bit
     found: Node = stored.read(f"{path}.{number}") if number else healthy
@@ -62,7 +62,7 @@ def _acting(node: Node) -> int:
     now = time.monotonic()
     _of_fabric.append(drawn)
     found = 0
-    for bit, (name, share, begins, is_of_fabric) in enumerate(node["courses"]):
+    for bit, (name, share, begins, is_of_fabric) in enumerate(node["timings"]):
         key = _of_fabric[0] if is_of_fabric else drawn
         if now >= begins and chance(f"{key} {name}") < share:
             found |= 1 << bit
