@@ -13,7 +13,7 @@ from measuring import ROOT, Row, cpu_s, python
 
 sys.path.append(str(ROOT / "selftests"))
 
-from testing.diagnose_scenes import cluster, run_results, names, pairs_of, paths, planned
+from testing.diagnose_scenes import cluster, names, pairs_of, paths, planned, run_results
 
 from railgauge.config.hostfile import cluster_to_json
 from railgauge.core.codec import to_plain

@@ -17,7 +17,7 @@ sys.path.append(str(ROOT / "selftests"))
 
 from bench_report import write_run
 from testing import browser
-from testing.diagnose_scenes import run_results, names, pairs_of, paths
+from testing.diagnose_scenes import names, pairs_of, paths, run_results
 from testing.render_page import Replacement, render_of
 
 from railgauge.config import thresholds

@@ -6,7 +6,7 @@ folder of a run of two nodes with the same limits, whose results are given to al
 (``renamed_results``). A case of more nodes was not recorded, and ends in an error.
 
 ``RAILGAUGE_COSTS`` names a file for two numbers of CPU seconds: from the end of the last item to
-that of the process (closing items, verdict, and all reports), and what the replacing has taken.
+that of the process (end-of-run checks, verdict, and all reports), and what the replacing has taken.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from testing.core_values import transcript
 
 from railgauge.core.model import Cluster, Node, Transcript
 from railgauge.describing.readiness import ask
-from railgauge.describing.readiness.model import SelfReport, ProgramPlace
+from railgauge.describing.readiness.model import ProgramPlace, SelfReport
 
 NONCE = "ab12"
 NAMES = ("nvidia-smi", "rg-mpirun", "ibv_devinfo")

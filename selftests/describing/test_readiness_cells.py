@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from testing.asked_nodes import GPU, PORT, cell, facts, lacking, met, place, self_report, seen, site
+from testing.asked_nodes import GPU, PORT, cell, facts, lacking, met, place, seen, self_report, site
 
 from railgauge.core.errors import (
     AuthenticationFailed,
@@ -157,7 +157,9 @@ def test_the_fewest_lines_find_the_most_programs() -> None:
 
 
 def test_a_platform_file_decides_which_programs_are_needed() -> None:
-    only = self_report(programs={"iperf3": "/usr/bin/iperf3", "nvidia-smi": "x", "ibv_devinfo": "x"})
+    only = self_report(
+        programs={"iperf3": "/usr/bin/iperf3", "nvidia-smi": "x", "ibv_devinfo": "x"}
+    )
     assert cell("tools", site(planned=("iperf3",), self_report=only)).state is CellState.OK
     assert "mpirun" in cell("tools", site(planned=("iperf3", "mpirun"), self_report=only)).found
 
@@ -188,7 +190,9 @@ def test_gpus_on_the_bus_that_no_tool_lists_are_red() -> None:
 def test_fewer_gpus_than_on_the_bus_are_red(changes: dict[str, object], words: str) -> None:
     hidden = {"gpus.#": str(changes["hidden"])} if "hidden" in changes else {}
     found = cell(
-        "gpus", self_report=self_report(bus=changes.get("bus", (GPU,))), facts=facts("n01", missing=hidden)
+        "gpus",
+        self_report=self_report(bus=changes.get("bus", (GPU,))),
+        facts=facts("n01", missing=hidden),
     )
     assert found.state is CellState.MEND
     assert words in found.found

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from testing import free_ports
-from testing.asked_nodes import NODES, self_report, seen
+from testing.asked_nodes import NODES, seen, self_report
 from testing.waiting import wait_until
 
 from railgauge.core.model import Node

@@ -52,7 +52,9 @@ def documents():
 
 
 def test_bases_name_only_documents_of_the_platform_files():
-    printed = {number for kind in CATALOGUE.values() for number in re.findall(r"\b00\d\b", kind.basis)}
+    printed = {
+        number for kind in CATALOGUE.values() for number in re.findall(r"\b00\d\b", kind.basis)
+    }
     assert printed <= documents()
 
 

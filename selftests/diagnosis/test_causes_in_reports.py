@@ -13,11 +13,11 @@ from testing.diagnose_scenes import (
     causes,
     collectives,
     fact,
-    run_results,
     names,
     pairs_of,
     planned,
     record,
+    run_results,
     unknown,
 )
 

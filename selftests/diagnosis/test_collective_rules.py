@@ -13,7 +13,6 @@ from testing.diagnose_scenes import (
     collectives,
     counters,
     fact,
-    run_results,
     healthy,
     links,
     measured,
@@ -24,6 +23,7 @@ from testing.diagnose_scenes import (
     paths,
     platform,
     record,
+    run_results,
     transport,
 )
 

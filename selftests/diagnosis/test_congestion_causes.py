@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from testing.diagnose_scenes import run_results, named, record
+from testing.diagnose_scenes import named, record, run_results
 
 from railgauge.core.model import Judgement, Outcome
 from railgauge.diagnosis import Cause, diagnose
@@ -22,7 +22,9 @@ def pair(one: str, other: str, *, slow: bool = False, metric: str = "latency_imp
     reported = Judgement(metric, outcome, "20", "<= 4", "derived: x", reason="20 is above 4" if slow
                      else "", worst=20.0, margin=-4.0 if slow else 0.5)  # fmt: skip
     others = (node for node in NODES if node not in (one, other))
-    item = record(4, "group_congestion", one, other, *others, outcome=outcome, reason=reported.reason)
+    item = record(
+        4, "group_congestion", one, other, *others, outcome=outcome, reason=reported.reason
+    )
     return replace(item, id=f"{item.id}-{one}-{other}", judgements=(reported,))
 
 

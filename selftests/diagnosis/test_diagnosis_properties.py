@@ -13,7 +13,6 @@ from testing.diagnose_scenes import (
     corrupt,
     counters,
     fact,
-    run_results,
     healthy,
     links,
     measured,
@@ -21,6 +20,7 @@ from testing.diagnose_scenes import (
     path,
     platform,
     record,
+    run_results,
     transport,
     unknown,
 )

@@ -3,7 +3,16 @@
 from dataclasses import replace
 
 import pytest
-from testing.diagnose_scenes import accounted, causes, fact, run_results, healthy, named, names, record
+from testing.diagnose_scenes import (
+    accounted,
+    causes,
+    fact,
+    healthy,
+    named,
+    names,
+    record,
+    run_results,
+)
 
 from railgauge.config.thresholds.site import with_versions
 from railgauge.core.errors import NodeUnreachable

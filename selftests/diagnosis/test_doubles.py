@@ -3,7 +3,16 @@
 from dataclasses import replace
 
 import pytest
-from testing.diagnose_scenes import causes, cluster, fact, run_results, healthy, named, names, unknown
+from testing.diagnose_scenes import (
+    causes,
+    cluster,
+    fact,
+    healthy,
+    named,
+    names,
+    run_results,
+    unknown,
+)
 
 from railgauge.diagnosis import notes
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from testing.asked_again import FINE, answered
-from testing.diagnose_scenes import broken, run_results, named, names, path
+from testing.diagnose_scenes import broken, named, names, path, run_results
 
 from railgauge.core.errors import Unparsable
 from railgauge.diagnosis import diagnose, diagnosed

@@ -10,12 +10,12 @@ from testing.diagnose_scenes import (
     collective,
     counters,
     fact,
-    run_results,
     measured,
     names,
     path,
     paths,
     record,
+    run_results,
 )
 
 from railgauge.diagnosis import diagnosed

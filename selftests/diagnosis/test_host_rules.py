@@ -9,13 +9,13 @@ from testing.diagnose_scenes import (
     causes,
     collective,
     fact,
-    run_results,
     healthy,
     named,
     names,
     path,
     platform,
     record,
+    run_results,
     unknown,
 )
 

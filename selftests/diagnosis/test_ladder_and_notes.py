@@ -10,7 +10,6 @@ from testing.diagnose_scenes import (
     collective,
     collectives,
     fact,
-    run_results,
     healthy,
     links,
     names,
@@ -18,6 +17,7 @@ from testing.diagnose_scenes import (
     path,
     paths,
     planned,
+    run_results,
 )
 
 from railgauge.core.model import Outcome

@@ -11,7 +11,7 @@ from railgauge.core.model import Judgement, Outcome
 from railgauge.core.question import RATIO, READ, Question
 from railgauge.diagnosis import RunResults, diagnosed
 from railgauge.diagnosis.facts.scaling import searched
-from railgauge.diagnosis.model import Finding, Context, Where
+from railgauge.diagnosis.model import Context, Finding, Where
 from railgauge.diagnosis.reach import explains
 from railgauge.judging.confirmation import Confirmed
 from railgauge.judging.record import ItemRecord

@@ -11,12 +11,12 @@ from testing.diagnose_scenes import (
     collective,
     corrupt,
     fact,
-    run_results,
     links,
     named,
     names,
     path,
     record,
+    run_results,
     unknown,
 )
 

@@ -12,13 +12,13 @@ from testing.diagnose_scenes import (
     collective,
     counters,
     fact,
-    run_results,
     names,
     pairs_of,
     path,
     paths,
     platform,
     record,
+    run_results,
 )
 
 from railgauge.config.thresholds.storage import NODE_STORAGE, with_storage

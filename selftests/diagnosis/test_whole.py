@@ -13,7 +13,6 @@ from testing.diagnose_scenes import (
     collectives,
     counters,
     fact,
-    run_results,
     links,
     named,
     names,
@@ -21,6 +20,7 @@ from testing.diagnose_scenes import (
     path,
     paths,
     record,
+    run_results,
 )
 
 from railgauge.core.errors import NodeUnreachable

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from testing.asked_again import answered
-from testing.diagnose_scenes import run_results, path
+from testing.diagnose_scenes import path, run_results
 from testing.places import ROOT
 
 from railgauge.diagnosis import diagnosed

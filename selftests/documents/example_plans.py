@@ -189,6 +189,10 @@ def result(on: Platform, _healthy: Surveyed, name: str, *words: str) -> None:
         return not errors and all(str(one.outcome) == "passed" for one in found)
 
     message = {"name": test, "printed": "as printed", "gpus": ()}
-    answers = [passes([{**message, "status": PASS}]), passes([{**message, "status": "fail"}]), passes([])]
+    answers = [
+        passes([{**message, "status": PASS}]),
+        passes([{**message, "status": "fail"}]),
+        passes([]),
+    ]
     if answers != [True, False, False]:
         raise Unheld(f"result {name} {test}: passed, failed and absent are judged {answers}")

@@ -124,7 +124,7 @@ def test_a_hook_that_fails_behind_each_item_is_no_failure_of_the_cluster(runs: R
 
 def test_nor_does_it_hide_one(runs: Runs) -> None:
     run = runs["teardown of a fault"]
-    assert run.with_outcome("passed") - set(run.closing) == set()
+    assert run.with_outcome("passed") - set(run.at_end) == set()
     assert run.verdict["verdict"] in ("rejected", "incomplete")
     assert run.code == {"rejected": 1, "incomplete": 10}[run.verdict["verdict"]]
 
@@ -146,7 +146,7 @@ def test_a_hook_that_fails_ends_the_session_and_is_told(runs: Runs) -> None:
 def test_a_test_whose_body_does_not_run_has_compared_nothing(runs: Runs) -> None:
     run = runs["body"]
     assert run.code == 10, run.output
-    assert run.with_outcome("passed") <= set(run.closing)
+    assert run.with_outcome("passed") <= set(run.at_end)
     assert run.counts["error"] > 0
 
 

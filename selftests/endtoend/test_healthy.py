@@ -80,8 +80,8 @@ def test_evidence_is_simulated_wherever_one_looks(run: Run) -> None:
         assert "simulated" in result["description"]
 
 
-def closing(run: Run) -> set[str]:
-    """The closing items of a platform, with GPUs or without."""
+def at_end(run: Run) -> set[str]:
+    """The end-of-run checks of a platform, with GPUs or without."""
     limits = json.loads((run.latest / "thresholds.json").read_text())
     kinds = ["kernel::kernel_log", "counters::growth"]
     kinds += ["gpus::telemetry"] if "telemetry" in limits else []
@@ -92,7 +92,7 @@ def test_every_report_knows_every_item(run: Run) -> None:
     ids = set(run.items)
     assert len(run.outcomes) == len(run.order)
     assert len(ids) == run.verdict["counts"]["planned"]
-    assert set(run.closing) == closing(run)
+    assert set(run.at_end) == at_end(run)
     assert set(run.junit) == set(run.html_rows) == set(run.allure) == ids
     assert {case.outcome for case in run.junit.values()} == {"passed"}
     assert {result["status"] for result in run.allure.values()} == {"passed"}

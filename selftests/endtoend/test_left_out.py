@@ -92,7 +92,9 @@ def test_options_from_the_environment_are_options(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     printed = "-p no:hypothesispytest -k test_cpu_governor"
-    monkeypatch.setattr(acceptance, "environment", lambda: {**os.environ, "PYTEST_ADDOPTS": printed})
+    monkeypatch.setattr(
+        acceptance, "environment", lambda: {**os.environ, "PYTEST_ADDOPTS": printed}
+    )
     run = project.run(*FAULTY)
     assert run.code == 10
 

@@ -135,7 +135,7 @@ def test_a_node_is_rebooted(field: Field, tmp_path: Path) -> None:
     second = field.boot()
     again = assert_carried_on(field, project, run)
     gap = {f"{kind}[{LOST}]": "marginal" for kind in ("kernel::kernel_log", "counters::growth")}
-    assert again.closing == {**field.undisturbed.closing, **gap}
+    assert again.at_end == {**field.undisturbed.at_end, **gap}
     assert f"resume: {LOST} was rebooted since that run" in again.output
     assert "boot_id" not in again.output
     assert again.environment["nodes"][LOST]["facts"]["boot_id"] == second
@@ -213,7 +213,7 @@ def test_the_network_is_gone_for_a_while(field: Field, tmp_path: Path) -> None:
     assert len({item.rpartition("-")[0] for item in errors}) <= 2, "what was running, no more"
     assert run.verdict["notes"] == []
     again = assert_carried_on(field, project, run, "-n", "2")
-    assert again.closing == field.undisturbed.closing
+    assert again.at_end == field.undisturbed.at_end
 
 
 def test_a_node_does_not_come_back(field: Field, tmp_path: Path) -> None:
@@ -232,5 +232,5 @@ def test_a_node_does_not_come_back(field: Field, tmp_path: Path) -> None:
     others = [item for item in run.outcomes if LOST not in item]
     assert {run.outcomes[i] for i in others} == {field.undisturbed.outcomes[i] for i in others}
     again = assert_carried_on(field, project, run)
-    assert again.closing == field.undisturbed.closing
+    assert again.at_end == field.undisturbed.at_end
     assert {line["run"] for line in log(again) if "case" in line} == {name}

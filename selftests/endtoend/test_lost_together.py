@@ -71,7 +71,7 @@ def assert_others_measured(run: Run, *lost: str) -> None:
             assert any(f"{node}: " in run.junit[item].message for node in needs), item
     for node in lost:
         assert any(node in item for item in run.with_outcome("error"))
-        assert run.closing[f"counters::growth[{node}]"] == "error"
+        assert run.at_end[f"counters::growth[{node}]"] == "error"
 
 
 def test_half_of_the_nodes_die_at_once(field: Field, tmp_path: Path) -> None:
@@ -125,7 +125,9 @@ def test_names_do_not_resolve_any_more(field: Field, tmp_path: Path, cannot_run)
         run = held.end()
     assert_others_measured(run, HELD)
     printed = {run.junit[item].message for item in run.with_outcome("error")}
-    assert any(f"the name {HELD}.railgauge.test does not resolve" in one for one in printed), printed
+    assert any(f"the name {HELD}.railgauge.test does not resolve" in one for one in printed), (
+        printed
+    )
 
 
 def give_names(field: Field, project: Project) -> Path:

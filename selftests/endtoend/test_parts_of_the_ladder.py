@@ -151,7 +151,7 @@ def test_every_measurement_has_an_item_that_passed(runs: Runs, name: str) -> Non
 def test_the_front_page_shows_what_a_run_prints(runs: Runs) -> None:
     """That run takes minutes: it has the items of its plan, and those of each node at its end."""
     run = runs["lab-h200"]
-    at_end, rest = divmod(len(run.closing), 3)
+    at_end, rest = divmod(len(run.at_end), 3)
     assert (at_end > 1, rest) == (True, 0)
     done = railgauge(ROOT, "plan", *H200)
     (judged,) = re.findall(r"^judges ([\d,]+) items$", done.stdout, re.MULTILINE)

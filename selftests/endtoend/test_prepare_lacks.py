@@ -122,7 +122,9 @@ def test_no_more_of_something(lab: StandingLab, project: Project, node: str, nam
     assert_no_verdict(run)
     reported = lines_with(run, "this machine has run out of")
     assert reported, run.output
-    assert len({line.partition("this machine")[2].split(",")[0] for line in reported}) == 1, reported
+    assert len({line.partition("this machine")[2].split(",")[0] for line in reported}) == 1, (
+        reported
+    )
     for word in lack.words:
         assert word in reported[0]
     wait_until(lambda: nothing_runs_on(lab), LIMIT_S, "the end of its commands on the nodes")

@@ -149,7 +149,7 @@ def test_what_was_left_out_is_counted_and_told(runs: Runs, name: str) -> None:
     run = runs[name]
     assert_sound(run)
     assert run.code == 10
-    kept = 3 + len(run.closing)
+    kept = 3 + len(run.at_end)
     assert run.counts == {"passed": kept, "not_run": whole(runs) - kept}
 
 

@@ -55,7 +55,7 @@ END_LIMIT_S = 60.0
 
 
 def soak_items(run: Run) -> dict[str, str]:
-    return {item: found for item, found in run.closing.items() if item.startswith("soak/")}
+    return {item: found for item, found in run.at_end.items() if item.startswith("soak/")}
 
 
 def test_a_healthy_soak_is_accepted_and_in_every_report(runs: Runs) -> None:

@@ -28,11 +28,11 @@ class Count(Enum):
     UNDECIDED = "not decided, right"
     AMONG = "among several suspects"
     LISTED = "listed without a cause"
-    GATED = "behind a gate, said"
-    GATED_SILENT = "behind a gate, not said"
-    UNPLANNED = "not in the plan, said"
-    UNPLANNED_SILENT = "not in the plan, not said"
-    HIDDEN = "behind a slower part, said"
+    GATED = "behind a gate, reported"
+    GATED_SILENT = "behind a gate, not reported"
+    UNPLANNED = "not in the plan, reported"
+    UNPLANNED_SILENT = "not in the plan, not reported"
+    HIDDEN = "behind a slower part, reported"
     STRAGGLER = "named as a straggler"
     BELOW = "below every limit, accepted"
     IDLE = "did not act"
@@ -58,14 +58,14 @@ RULES = """\
   node is a wrong one.
 - **swallowed**: items that can show the fault were measured, and nothing of the above holds.
 - **behind a gate**: each item that can show the fault ended blocked, in an error or not run. It is
-  *said* if `unknown` in `verdict.json` has lines of the fault's node that name each kind of
+  *reported* if `unknown` in `verdict.json` has lines of the fault's node that name each kind of
   measurement that could have shown it, or if a cause says that the node does not answer.
 - **behind a slower part**: no figure of the run is another one without the fault, because other
   faults slow its items as much, or its items use a NIC whose link has errors, which explain any
   loss of speed; and `unknown` in `verdict.json` says that the fault's node was measured only with
   that part.
 - **not in the plan**: no item of the level can show the fault, not even at a severity of 90 %. It
-  is *said* if `unknown` in `verdict.json` has a line of the fault's node that names the part (a
+  is *reported* if `unknown` in `verdict.json` has a line of the fault's node that names the part (a
   GPU), or its kind (paths to other nodes, pairings, links), as not measured at this level, or if
   `not_applicable` says why its measurement is not made.
 - **below every limit**: played alone and without noise, the fault misses no limit of the platform

@@ -291,8 +291,8 @@ _PAGE = """# The blind study
 What the suite says of faults that nobody chose. Made by `make blind` (seed {seed}, level {level},
 evidence simulated): {runs} runs of the embedded lab with one to three faults each, {faults} faults.
 Platform, number of nodes, faults, severities (from 1 to 20 %, or the fault's default), nodes,
-devices and seeds are random, with at least two nodes more than faults. Some faults are intermittent or
-begin during the run. {drawn_from}{again}
+devices and seeds are random, with at least two nodes more than faults. Some faults are intermittent
+or begin during the run. {drawn_from}{again}
 
 Of {measured} faults that were measured, {exact} were named exactly; {wrong}. Goals that are missed:
 

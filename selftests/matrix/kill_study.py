@@ -34,7 +34,9 @@ def main() -> int:
             wrong = 0
             for number in range(1, options.kills + 1):
                 after_s = chance.uniform(0.2, 1.0) * whole.duration_s
-                reported = _killed(lab, make_project(folder / str(number)), options.at_once, after_s)
+                reported = _killed(
+                    lab, make_project(folder / str(number)), options.at_once, after_s
+                )
                 complaint = reported if isinstance(reported, str) else _difference(reported, whole)
                 wrong += bool(complaint)
                 print(f"{number:3} killed after {after_s:5.1f} s: {complaint or 'as undisturbed'}")

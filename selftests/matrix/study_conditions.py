@@ -1,4 +1,4 @@
-"""What is unlike the documents in a study: the noise, and physics that the diagnosis does not model.
+"""What is unlike the documents in a study: noise, and physics that the diagnosis does not model.
 
 Most of the physics is the lab's (``railgauge_lab.sim.physics``). Losses that differ from execution
 to execution are the study's own, which plays the timing of each fault.

@@ -195,7 +195,9 @@ def test_a_gpu_that_slows_down_before_the_collectives_is_named_by_a_training():
 def test_a_course_is_read_as_the_lab_reads_it():
     assert FaultTiming.of("slow-node@n1=4%") == FaultTiming("slow-node@n1=4%")
     assert FaultTiming.of("slow-nic@n1:mlx5_0,p=0.3") == FaultTiming("slow-nic@n1:mlx5_0", 0.3)
-    assert FaultTiming.of("slow-gpu@n1:3=2%,after=30s") == FaultTiming("slow-gpu@n1:3=2%", 1.0, 30.0)
+    assert FaultTiming.of("slow-gpu@n1:3=2%,after=30s") == FaultTiming(
+        "slow-gpu@n1:3=2%", 1.0, 30.0
+    )
 
 
 def test_the_command_counts_all_runs_and_what_they_cost(capsys):

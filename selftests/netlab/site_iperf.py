@@ -1,4 +1,4 @@
-"""A program of the newcomer's site, which it calls ``iperf3``: one TCP stream, reported as iperf3 does.
+"""A program of the newcomer's site, which it calls ``iperf3``: one TCP stream, in iperf3's form.
 
 It shares no code with iperf3 or with this project, and takes those options alone that a run asks
 for. The bytes that it tells are those that the server counted.

@@ -15,7 +15,7 @@ from testing.programs import folder_of
 from railgauge.cli import parser
 
 FAULT = "port-down@viper:mlx5_0"
-SINFO = "#!/bin/sh\nprintf '%s\\n' \"$STATE\"\n"
+SINFO = "#!/bin/sh\nprintf '%s\\n' \"$SINFO_LINE\"\n"
 SCONTROL = "#!/bin/sh\nprintf '<%s>' \"$@\"\n"
 
 
@@ -30,7 +30,7 @@ def run(start_lab, tmp_path):
             (bench.home(0) / "bin" / name).write_text(text)
             (bench.home(0) / "bin" / name).chmod(0o755)
         name = bench.nodes[0].name
-        made = entered(bench, tmp_path, script, basic, STATE=printed, SLURMD_NODENAME=name)
+        made = entered(bench, tmp_path, script, basic, SINFO_LINE=printed, SLURMD_NODENAME=name)
         return subprocess.run([made], capture_output=True, text=True, timeout=60, check=False)
 
     return run

@@ -7,7 +7,7 @@ import threading
 import time
 
 import pytest
-from testing.node_checks import checked, put, state, reported
+from testing.node_checks import checked, put, reported, state
 from testing.waiting import wait_until
 
 from railgauge.core.errors import BadInput
@@ -35,7 +35,7 @@ def test_a_result_is_told_again_for_some_minutes(start_lab):
     break_it(bench)
     assert reported(bench, "--cache", "5")["verdict"] == "accepted"
     assert reported(bench)["verdict"] == "incomplete"
-    # An unknown state is reported from the cache too, so that not every caller starts a tool that hangs.
+    # The cache also holds an unknown state: a tool that hangs is not started by each caller.
     assert reported(bench, "--cache", "5")["verdict"] == "incomplete"
 
 

@@ -97,14 +97,18 @@ class Packages:
         # Modules by name: their attributes are read later. An entry may be a module of hooks.
         self.loaded = {entry for entry in entries if ":" not in entry}
         self.taken: set[str] = set()  # attributes of values, and arguments, which may be fixtures
-        self.in_strings: set[str] = set()  # words in strings: names of modules, of attributes for getattr
+        self.in_strings: set[str] = (
+            set()
+        )  # words in strings: names of modules, of attributes for getattr
         self.open: set[str] = (
             set()
         )  # packages from which a module is imported by a name in a string
         pages = _texts(folders, "*.j2")
         self.in_templates = {word for page in pages for word in re.findall(r"\w+", page)}
         self.in_strings |= self.in_templates
-        self.in_strings |= {word for text in _texts(folders, "*.json") for word in _WORD.findall(text)}
+        self.in_strings |= {
+            word for text in _texts(folders, "*.json") for word in _WORD.findall(text)
+        }
         self._waiting: list[Name] = [(module.name, "") for module in self.users]
         self._waiting += [(m, name) for entry in entries for m, _, name in [entry.partition(":")]]
         self._reach()
@@ -187,7 +191,9 @@ class Packages:
             while self._waiting:
                 self._visit(self._waiting.pop())
             self.loaded |= {
-                name for name in self.modules if _in(self.open, name) and _last(name) in self.in_strings
+                name
+                for name in self.modules
+                if _in(self.open, name) and _last(name) in self.in_strings
             }
             reported = self.taken | self.in_strings
             self._waiting = [

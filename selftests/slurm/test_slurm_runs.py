@@ -187,7 +187,9 @@ def test_shards_are_jobs_of_their_own_and_the_merge_depends_on_them(
     assert run.code == 0, run.output + "".join(logs.values())
     assert len(logs) == 4
     reports = site.project.folder / "reports"
-    reported = [json.loads(p.read_text()) for p in reports.glob("*/verdict.json") if not p.is_symlink()]
+    reported = [
+        json.loads(p.read_text()) for p in reports.glob("*/verdict.json") if not p.is_symlink()
+    ]
     runs = {one["run_id"]: one for one in reported}
     parts = sorted(one["part"]["shard"] for one in runs.values() if "part" in one)
     assert parts == ["1/3", "2/3", "3/3"]

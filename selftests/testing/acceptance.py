@@ -42,9 +42,9 @@ HOMELAB_NODES = ("viper", "columbia", "prometheus")
 # A limit for a run that hangs; a busy machine stays below it.
 TIME_LIMIT_S = 400.0
 # The folders of the items that no test makes.
-# The readings of closing items, which are no cases of a test.
+# The readings of end-of-run checks, which are no cases of a test.
 _OF_NODES = ("kernel_log_", "growth_")
-_CLOSING = ("kernel::kernel_log[", "gpus::telemetry[", "counters::growth[", "peers::", "soak/")
+_AT_END = ("kernel::kernel_log[", "gpus::telemetry[", "counters::growth[", "peers::", "soak/")
 
 Change = Callable[["Project"], None]
 
@@ -257,13 +257,13 @@ class Run:
         return {item: outcome for item, outcome in self._ended if ".py::" in item}
 
     @cached_property
-    def closing(self) -> dict[str, str]:
+    def at_end(self) -> dict[str, str]:
         """The outcome of each item that is judged when all tests have ended, by id."""
-        return {item: outcome for item, outcome in self._ended if item.startswith(_CLOSING)}
+        return {item: outcome for item, outcome in self._ended if item.startswith(_AT_END)}
 
     @cached_property
     def items(self) -> dict[str, str]:
-        return {**self.outcomes, **self.closing}
+        return {**self.outcomes, **self.at_end}
 
     @cached_property
     def _ended(self) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from railgauge.diagnosis.whole import Diagnosis
 from railgauge.judging.confirmation import Confirmed, Remeasurement
 from railgauge.judging.record import ItemRecord
 from railgauge.run import confirming
-from testing.diagnose_scenes import run_results, names, pairs_of, path
+from testing.diagnose_scenes import names, pairs_of, path, run_results
 
 NICS = ("mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3")
 RING = list(pairs_of(names(4), 2))

@@ -9,11 +9,11 @@ from railgauge.core.model import Cluster, Node
 from railgauge.describing.bus import PciFunction
 from railgauge.describing.readiness.model import (
     NodeDisk,
-    SelfReport,
     NodeSeen,
     NodesSeen,
     ProgramPlace,
     SeenByOther,
+    SelfReport,
 )
 from railgauge.describing.readiness.table import cells
 from railgauge.facts import NodeFacts

@@ -77,7 +77,9 @@ def measured(*transcripts, on=PLATFORM, of=None, **more):
 
 
 def outcomes(assessment):
-    return [str(one.outcome) for one in assessment.judgements], [one.kind for one in assessment.errors]
+    return [str(one.outcome) for one in assessment.judgements], [
+        one.kind for one in assessment.errors
+    ]
 
 
 def judged(one, size=SIZE, placement=None, on=PLATFORM, **more):

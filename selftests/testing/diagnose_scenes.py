@@ -1,4 +1,4 @@
-"""Small results of runs that the tests of the diagnosis change one thing of: records, facts, platforms."""
+"""Small results of runs, of which a test of the diagnosis changes one thing: records, facts."""
 
 from __future__ import annotations
 

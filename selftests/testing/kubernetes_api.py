@@ -205,7 +205,9 @@ class _Handler(BaseHTTPRequestHandler):
             _carry_out(query["command"], {**os.environ, "POD": name}, self.rfile, self.wfile)
 
 
-def _carry_out(argv: list[str], env: Mapping[str, str], asked: BinaryIO, reported: BinaryIO) -> None:
+def _carry_out(
+    argv: list[str], env: Mapping[str, str], asked: BinaryIO, reported: BinaryIO
+) -> None:
     """Run a command; with its client it loses its input and the readers of its output."""
     pipe = subprocess.PIPE
     with subprocess.Popen(

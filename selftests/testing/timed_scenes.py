@@ -12,7 +12,7 @@ from railgauge.diagnosis import RunResults
 from railgauge.planning import plan
 from railgauge.planning.direction import directed
 from railgauge.planning.pairing import tournament
-from testing.diagnose_scenes import MIB8, run_results, measured, names, path
+from testing.diagnose_scenes import MIB8, measured, names, path, run_results
 
 NODES = names(4)
 NICS = ("mlx5_0", "mlx5_1")

@@ -87,7 +87,9 @@ def test_three_nodes_write_read_and_check_what_the_others_wrote(mount):
     assert {code for _, code in printed.values()} == {0}
     reported = sides(printed, commands)
     wrong = [
-        one for one in output_checks(asked(platform, made), reported) if not one.agrees or not one.shown
+        one
+        for one in output_checks(asked(platform, made), reported)
+        if not one.agrees or not one.shown
     ]
     assert wrong == []
     found = figures(joined(asked(platform, made), reported))

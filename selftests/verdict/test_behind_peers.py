@@ -23,7 +23,7 @@ from railgauge.planning import plan
 from railgauge.report import junit
 from railgauge.report.lines import of_items
 from railgauge.verdict import decision
-from railgauge.verdict.closing import is_closing
+from railgauge.verdict.at_end import is_at_end
 
 BASIS = Basis("site", "no node may be more than 3 % slower than the others")
 THREE = names(3)
@@ -150,7 +150,7 @@ def bound(item, platform=LIMITED):
 
 def test_a_bundle_may_hold_them():
     for item in compared(results(run(THREE))):
-        assert is_closing(item.id)
+        assert is_at_end(item.id)
         bound(item)
 
 

@@ -20,7 +20,7 @@ from railgauge.planning.marks import EXPECTS, MEASURES
 from railgauge.planning.needs import Candidate
 from railgauge.planning.pairing import ALTERNATING, DIRECTED
 from railgauge.planning.required import NOT_SCANNED, LevelScope, count, required_checks
-from railgauge.verdict import closing, decision
+from railgauge.verdict import at_end, decision
 from railgauge.verdict.decision import (
     SUBNET,
     RunPlan,
@@ -119,7 +119,7 @@ def test_end_of_run_checks_are_made_again_from_the_other_items():
 def test_end_of_run_checks_are_made_from_planned_items_in_their_order(shuffled, monkeypatch):
     records = answering(PEERED)
     seen = []
-    monkeypatch.setattr(closing, "closing", lambda results: seen.append(results) or iter(()))
+    monkeypatch.setattr(at_end, "items", lambda results: seen.append(results) or iter(()))
     strange = {"own": item("own"), **(dict(reversed(records.items())) if shuffled else records)}
     list(decision.closed(run_plan(records), RunResults(strange, {}, PEERED, DECLARED)))
     assert [list(results.records) for results in seen] == [list(records)]

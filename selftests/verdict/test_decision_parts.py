@@ -148,7 +148,7 @@ def test_failures_of_a_soak_count_and_are_explained_by_the_soak():
 
 def test_an_end_of_run_check_of_the_ladder_that_failed_has_a_cause(monkeypatch):
     own = item("peers::behind_peers[n1]", Outcome.FAILED, nodes=("n1",), reason="behind")
-    monkeypatch.setattr("railgauge.verdict.closing.closing", lambda results: iter((own,)))
+    monkeypatch.setattr("railgauge.verdict.at_end.items", lambda results: iter((own,)))
     assert [cause.evidence for cause in decided(answering()).causes] == [(own.id,)]
 
 

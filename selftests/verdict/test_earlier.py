@@ -20,7 +20,7 @@ from railgauge.diagnosis import RunResults
 from railgauge.facts import NodeFacts
 from railgauge.facts.boot import KernelMark
 from railgauge.judging.record import EarlierOutcome, with_earlier
-from railgauge.verdict import closing
+from railgauge.verdict import at_end
 from railgauge.verdict.earlier import EarlierResults
 
 NODES = ("n1", "n2", "n3")
@@ -188,7 +188,7 @@ def test_a_repeat_that_was_made_again_is_judged_as_well(monkeypatch, value, outc
 
 
 def closed(results, **earlier):
-    made = closing.closing(replace(results, earlier=earlier))
+    made = at_end.items(replace(results, earlier=earlier))
     return {one.nodes[0]: one for one in made}
 
 
@@ -249,6 +249,6 @@ def test_a_gpu_that_throttled_then_counts_though_its_repeat_was_made_again():
 def test_a_merged_run_counts_what_its_parts_have_carried_on():
     red = logs({"n2": reading("n2", XID)})
     merged = replace(logs(), parts={"morning": replace(logs(), earlier={"night": red})})
-    read = {one.nodes[0]: one for one in closing.closing(merged)}
+    read = {one.nodes[0]: one for one in at_end.items(merged)}
     assert read["n2"].outcome is FAILED
     assert "night" in read["n2"].reason

@@ -18,7 +18,7 @@ from railgauge.facts.boot import KernelMark
 from railgauge.judging.growth import ITEMS
 from railgauge.planning import counters
 from railgauge.stacks import GpuFacts
-from railgauge.verdict import closing, decision, growth
+from railgauge.verdict import at_end, decision, growth
 from railgauge.verdict.growth import made_of
 
 NIC = Nic("mlx5_0", "MT4129", 400, 400, "InfiniBand", 5, 16)
@@ -85,7 +85,7 @@ def test_a_healthy_run_is_accepted_with_an_item_of_each_node():
     found = verdict()
     assert (found.verdict, found.counts.planned, found.counts.passed) == ("accepted", 6, 6)
     assert {one.id for one in items().values()} == {f"counters::growth[{n}]" for n in NODES}
-    assert {one.id for one in closing.closing(results())} == {ITEMS.item_id(n) for n in NODES}
+    assert {one.id for one in at_end.items(results())} == {ITEMS.item_id(n) for n in NODES}
 
 
 def test_growth_rejects_the_run_and_has_its_cause():

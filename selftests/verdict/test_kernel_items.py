@@ -28,7 +28,7 @@ from railgauge.planning import plan
 from railgauge.report import junit
 from railgauge.report.lines import of_items
 from railgauge.stacks import GpuFacts
-from railgauge.verdict import closing, decision
+from railgauge.verdict import at_end, decision
 from railgauge.verdict.kernel_log import alone, made_of
 
 BASIS = Basis("standard", "made up for a test")
@@ -310,7 +310,7 @@ def bound(item, platform=ASKED):
 
 def test_a_bundle_may_hold_them():
     for item in made_of(results(kept={"n2": reading("n2", XID), "n3": None})):
-        assert closing.is_closing(item.id)
+        assert at_end.is_at_end(item.id)
         bound(item)
 
 

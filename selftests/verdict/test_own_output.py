@@ -15,7 +15,7 @@ from railgauge.diagnosis import RunResults
 from railgauge.judging.own_output import PrintedOutput, errors, repeated
 from railgauge.run.case_notes import note_of, printed_twice
 from railgauge.run.store import Identity, Kept
-from railgauge.verdict import closing, own_output
+from railgauge.verdict import at_end, own_output
 
 NOW = "2026-11-29T05:00:00+00:00"
 ENDS = " {side} address: LID 0x0{lid} QPN {qpn:#06x} PSN {psn:#08x}\n"
@@ -152,9 +152,9 @@ def test_each_node_that_printed_it_has_an_error_that_names_both():
     assert first.error_kind == "other-than-asked"
     assert first.reason == "n1: a and b hold the same output: x"
     assert second.reason == "n3: b and a hold the same output: x"
-    assert closing.is_closing(first.id)
+    assert at_end.is_at_end(first.id)
     begun = replace(first, outcome=Outcome.PASSED)
-    assert begun.questions == (closing.KINDS[-1].items.question_of("n1"),)
+    assert begun.questions == (at_end.KINDS[-1].items.question_of("n1"),)
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,9 @@ def test_verdict_json_holds_what_is_not_limited_if_the_run_kept_it(names):
     [(None, "INCOMPLETE"), (SHARD, "INCOMPLETE"), (ONE_NODE, "n1 INCOMPLETE")],
 )
 def test_a_verdict_of_some_nodes_follows_their_names(part, expected):
-    assert replace(listing("smoke", None), verdict=Verdict.INCOMPLETE, part=part).heading == expected
+    assert (
+        replace(listing("smoke", None), verdict=Verdict.INCOMPLETE, part=part).heading == expected
+    )
 
 
 def test_verdict_json_has_soak_part_and_deviations_only_of_a_run_that_has_them():

@@ -8,7 +8,7 @@ commands repeats the same draws. A fault of the fabric is drawn once for all nod
 
 A simulated tool reads the description of its node when it starts. A node with intermittent faults
 has one description for each set of them, and the tool takes the one that holds at that moment
-(``sim/fault_timing.py``). Therefore only a fault that acts through the tools can be intermittent: the node's
+(``sim/fault_timing.py``). Only a fault that acts through the tools can be intermittent: the node's
 files, executables and SSH server are made once, when the lab starts.
 """
 
@@ -110,8 +110,8 @@ def _require_same_files(node: NodeFile, variant: NodeFile, acting: Sequence[Faul
     if _made_once(node) != _made_once(variant):
         raise bad(
             acting[-1],
-            f"{acting[-1].name} cannot be intermittent: it changes files, programs or the SSH server "
-            "of the node, which are made once",
+            f"{acting[-1].name} cannot be intermittent: it changes files, programs or the SSH "
+            "server of the node, which are made once",
             "leave out p= and after=",
         )
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from railgauge_lab import (
     fabric_faults,
-    fault_timing,
     fault_places,
+    fault_timing,
     gpu_faults,
     growth_faults,
     host_faults,

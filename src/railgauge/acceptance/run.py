@@ -25,7 +25,7 @@ from railgauge.planning.soak import SoakRounds
 from railgauge.report import drawn, junit, lines
 from railgauge.report.allure.results import ReportedRun
 from railgauge.report.plots import Plot
-from railgauge.run import closing, confirming, judgement_lines, soaking
+from railgauge.run import at_end, confirming, judgement_lines, soaking
 from railgauge.run.case_notes import printed_twice
 from railgauge.run.counters import CounterReader
 from railgauge.run.ladder import Ladder
@@ -164,9 +164,9 @@ class AcceptanceRun:
             return lambda: None
         return CounterReader(limits, run.cluster(), run.sessions(), run.store).between
 
-    def read_closing(self) -> None:
+    def read_at_end(self) -> None:
         """Read counters and kernels' logs."""
-        closing.read(self.settings, self.services, self.results)
+        at_end.read(self.settings, self.services, self.results)
 
     # --- what did not run ---
 

@@ -15,7 +15,7 @@ from railgauge.judging.assessor import Assessor
 from railgauge.judging.record import ItemRecord
 from railgauge.run.run_folder import RunFolder
 from railgauge.verdict import decision
-from railgauge.verdict.closing import is_closing
+from railgauge.verdict.at_end import is_at_end
 from railgauge.verdict.counts import RunVerdict
 from railgauge.verdict.earlier import EarlierResults
 
@@ -50,7 +50,7 @@ def _own(contents: RunFolder, records: Mapping[str, ItemRecord], platform: Platf
     judged = {name: before(judged_again(item, assessor)) for name, item in items}
     results = contents.results(judged, platform)
     last = {item.id: item for item in decision.closed(run, results)}
-    judged |= {name: last.get(name, item) for name, item in records.items() if is_closing(name)}
+    judged |= {name: last.get(name, item) for name, item in records.items() if is_at_end(name)}
     return Judged(decision.decide(run, results), judged, results)
 
 
@@ -61,6 +61,6 @@ def judged_again(item: ItemRecord, assessor: Assessor) -> ItemRecord:
     transcripts do not show.
     """
     is_judged = item.by_evidence or item.outcome is Outcome.BLOCKED
-    if not is_judged or item.outcome is Outcome.FLAKY or is_closing(item.id):
+    if not is_judged or item.outcome is Outcome.FLAKY or is_at_end(item.id):
         return item
     return by_evidence.judged(item, assessor)

@@ -27,7 +27,7 @@ from railgauge.planning import expectations, plan, scaling
 from railgauge.planning.plan import Level
 from railgauge.planning.required import NOWHERE, SUBNET, part_label, scan_rung
 from railgauge.run.case_files import text_file
-from railgauge.verdict import closing
+from railgauge.verdict import at_end
 
 _ID = re.compile(r"(?P<test>[^:\[\]]+::[^\[\]]+)(?:\[(?P<words>.*)\])?", re.DOTALL)
 # Several items of one measurement ask these.
@@ -84,7 +84,7 @@ class _Binding:
     def _refuse_other_rung(self, item: ItemRecord) -> None:
         measurement = self._platform.measurements.get(item.subject)
         rungs = {measurement.rung} if measurement else set()
-        kind = closing.kind_of(item.id)
+        kind = at_end.kind_of(item.id)
         rungs |= {kind.items.rung} if kind and kind.asked_by(self._platform) else set()
         rungs |= {Rung.PREFLIGHT} if item.subject in self._platform.expected else set()
         if self._level.lacks_scan and item.subject in SUBNET:
@@ -104,7 +104,7 @@ class _Binding:
     def _refuse_other_question(self, item: ItemRecord, question: Question) -> None:
         if question.kind == FACT:
             self._refuse_other_fact(item, question)
-        elif question.kind in closing.question_kinds():
+        elif question.kind in at_end.question_kinds():
             _refuse_other_node(item, question)
         else:
             self._refuse_other_measurement(item, question)
@@ -194,8 +194,8 @@ class _Binding:
 
 
 def _refuse_other_node(item: ItemRecord, question: Question) -> None:
-    """Raise unless it is the question of a closing item about its own node."""
-    kind = closing.kind_of(item.id)
+    """Raise unless it is the question of a end-of-run check about its own node."""
+    kind = at_end.kind_of(item.id)
     if kind is None or [question] != [kind.items.question_of(node) for node in item.nodes]:
         _fail(item, "asks about another node")
 

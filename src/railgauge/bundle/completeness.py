@@ -20,7 +20,7 @@ from railgauge.judging.record import ItemRecord
 from railgauge.planning import plan, scaling
 from railgauge.run.case_files import case_file
 from railgauge.run.run_folder import RunFolder
-from railgauge.verdict.closing import is_of_run
+from railgauge.verdict.at_end import is_of_run
 from railgauge.verdict.decision import FILE as PLAN
 from railgauge.verdict.decision import RunPlan, closed, not_run
 from railgauge.verdict.deviations import utc_day
@@ -34,7 +34,7 @@ _BLOCKING = frozenset({Outcome.FAILED, Outcome.ERROR, Outcome.FLAKY})
 def refuse_left_out(run: RunPlan, results: RunResults) -> None:
     """Raise ``NotVerified`` for an item that the level requires and that has no record.
 
-    A run also writes a record for each item that did not run, and for each closing item.
+    A run also writes a record for each item that did not run, and for each end-of-run check.
     """
     closing = (item for item in closed(run, results) if item.id not in results.records)
     for item in (*not_run(run, results), *closing):

@@ -65,7 +65,7 @@ def _linked(item: ItemRecord, run_id: str) -> ItemRecord:
 def _with_others(
     contents: RunFolder, run: RunPlan, platform: Platform, of_tests: Mapping[str, ItemRecord]
 ) -> dict[str, ItemRecord]:
-    """Add the items that no test made: what was not measured, and the closing items."""
+    """Add the items that no test made: what was not measured, and the end-of-run checks."""
     planned = replace(run, planned=tuple(of_tests))
     results = contents.results(of_tests, platform)
     records = {**of_tests, **{item.id: item for item in decision.not_run(planned, results)}}

@@ -35,7 +35,7 @@ from railgauge.planning.plan import Level
 from railgauge.run.run_folder import RunFolder
 from railgauge.run.takeover import is_read_anew
 from railgauge.verdict import decision
-from railgauge.verdict.closing import question_kinds
+from railgauge.verdict.at_end import question_kinds
 from railgauge.verdict.decision import FILE as PLAN
 from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.known_good import DecidedRun, refuse_doubtful_partners

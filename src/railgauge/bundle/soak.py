@@ -25,7 +25,7 @@ from railgauge.planning.soak import FOLDER, SoakRounds, folder_of
 from railgauge.run.case_files import case_file
 from railgauge.run.run_folder import RunFolder
 from railgauge.run.soak import load
-from railgauge.verdict.closing import is_of_run
+from railgauge.verdict.at_end import is_of_run
 from railgauge.verdict.decision import RunPlan
 
 # A clock that is set right while a soak runs may go back by less than this.

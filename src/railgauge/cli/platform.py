@@ -18,7 +18,7 @@ from railgauge.core.devices import DeviceNames
 from railgauge.core.errors import BadInput, NoEvidence
 from railgauge.core.model import Cluster
 from railgauge.core.naming import folded
-from railgauge.describing import closing, document, layout, names
+from railgauge.describing import at_end, document, layout, names
 from railgauge.describing.bus import NONE
 from railgauge.describing.choice import SiteAnswers, chosen
 from railgauge.describing.expectations import candidates, kept
@@ -167,9 +167,9 @@ def _fitted(made: _Made, survey: document.Survey, nodes: _Nodes) -> tuple[_Resul
     cluster, sessions, facts = nodes.cluster, nodes.sessions, survey.facts
     platform = replace(made.of(survey).platform, devices=DeviceNames(cluster.devices))
     counters = describe.counted(cluster, sessions, facts, platform)
-    unread = closing.unread_counters(platform, facts, counters)
+    unread = at_end.unread_counters(platform, facts, counters)
     survey = replace(survey, unread_counters=frozenset(unread))
-    lines = [*closing.notes_of(unread), *closing.unreadable_logs(facts)]
+    lines = [*at_end.notes_of(unread), *at_end.unreadable_logs(facts)]
     absent = describe.lacking(cluster, sessions, facts, programs(platform, cluster))
     has_none = _MPI_BENCH in {name.rpartition("/")[2] for name in absent}
     if has_none and not survey.kind.hardware.gpus:
@@ -245,7 +245,7 @@ def _grouped(names: tuple[str, ...], asked: Mapping[str, Mapping[str, Any]]) -> 
     """Return the expectations: those without a value of their own as few sets of names."""
     plain = [name for name in names if not asked[name]]
     return {
-        **{key: {} for key in closing.in_lines(plain)},
+        **{key: {} for key in at_end.in_lines(plain)},
         **{name: asked[name] for name in names if asked[name]},
     }
 

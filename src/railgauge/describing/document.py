@@ -12,7 +12,7 @@ from typing import Any
 
 from railgauge.config.thresholds.model import PCIE_GTS
 from railgauge.core.naming import folded, listed
-from railgauge.describing import closing
+from railgauge.describing import at_end
 from railgauge.describing.choice import Chosen, SiteAnswers
 from railgauge.describing.hardware import INFINIBAND, NicFound, affinity, is_printed
 from railgauge.describing.measures import Means, MeasuredHere, measured
@@ -79,7 +79,7 @@ def described(name: str, survey: Survey, sheets: Sheets) -> Described:
         "hardware": hardware,
         **_environment(survey),
         **_strict_order(survey),
-        **closing.sections(
+        **at_end.sections(
             survey.kind,
             survey.stack,
             one_kernel=survey.answers.one_kernel,
@@ -317,7 +317,7 @@ def _left_out(survey: Survey, made: MeasuredHere) -> dict[str, Any]:
     reasons: dict[str, str] = dict(made.not_applicable)
     if survey.answers.one_kernel:
         reasons["boot_id,machine_id"] = _ONE_MACHINE
-        reasons[closing.KERNEL_LOG] = f"{_ONE_MACHINE[:-1]}, whose kernel logs for all of them."
+        reasons[at_end.KERNEL_LOG] = f"{_ONE_MACHINE[:-1]}, whose kernel logs for all of them."
     if survey.kind.fabric and survey.answers.rates:
         rate = "link_rate" if survey.kind.fabric[0].is_rdma else "netdev_rate"
         reasons[rate] = "The NICs do not know the rate of their links; the site gave it."

@@ -17,11 +17,11 @@ from railgauge.core.terms import Rung
 from railgauge.diagnosis.model import RunResults
 from railgauge.diagnosis.slow.nodes import BehindPart, ComparedNode
 from railgauge.diagnosis.whole import BEHIND_PEERS, diagnosed
-from railgauge.judging.closing import ClosingItems
+from railgauge.judging.at_end import EndOfRunChecks
 from railgauge.judging.record import ItemRecord, settled
 from railgauge.tools.metric import LOWER
 
-ITEMS = ClosingItems(
+ITEMS = EndOfRunChecks(
     "peers",
     BEHIND_PEERS,
     "No part of a node is further behind the same part of the other nodes than declared.",

@@ -8,7 +8,7 @@ from dataclasses import replace
 from railgauge.core import naming
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.catalogue.effect import Harm
-from railgauge.diagnosis.facts.common_errors import asked_on, errors_of, error_text
+from railgauge.diagnosis.facts.common_errors import asked_on, error_text, errors_of
 from railgauge.diagnosis.model import OPEN, Finding, RunResults
 from railgauge.diagnosis.reach import nodes_of
 

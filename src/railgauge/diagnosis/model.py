@@ -255,7 +255,7 @@ class RunResults:
     runs that this one carries on, oldest first, each with its survey, with what was kept of it
     apart from what this run took over, and with the records that no evidence of it shows.
     ``repeated`` returns the outputs that are in the evidence more than once. ``level`` is known
-    where closing items are judged.
+    where end-of-run checks are judged.
     """
 
     records: Mapping[str, ItemRecord]

@@ -68,8 +68,8 @@ def _faults_before(results: RunResults) -> Iterator[str]:
     ]
     if logged:
         yield (
-            f"logged by the kernel before the run: {listed(logged, _MOST_NAMED)}; a sign-off asks for"
-            " a log without faults since boot"
+            f"logged by the kernel before the run: {listed(logged, _MOST_NAMED)}; a sign-off asks"
+            " for a log without faults since boot"
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from railgauge.core import naming
 from railgauge.core.model import Judgement, Outcome
-from railgauge.diagnosis.model import Cause, Finding, Confirmation, RunResults
+from railgauge.diagnosis.model import Cause, Confirmation, Finding, RunResults
 from railgauge.diagnosis.reach import can_slow
 from railgauge.diagnosis.slow.known import as_item
 from railgauge.judging.confirmation import Confirmed

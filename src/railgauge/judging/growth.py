@@ -21,10 +21,10 @@ from railgauge.core.question import GROWTH
 from railgauge.core.terms import Rung
 from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.facts.counters import CounterReading
-from railgauge.judging.closing import ClosingItems
+from railgauge.judging.at_end import EndOfRunChecks
 
 SUBJECT = "growth"
-ITEMS = ClosingItems(
+ITEMS = EndOfRunChecks(
     "counters",
     SUBJECT,
     "No error counter of a node's GPUs, NICs and links grows beyond its limit during the run.",

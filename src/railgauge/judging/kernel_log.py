@@ -25,10 +25,10 @@ from railgauge.facts.kernel.kinds import ERROR_LEVEL, LINK_FLAP
 from railgauge.facts.kernel.log import KernelRecord, record_of
 from railgauge.facts.kernel.xids import Gravity
 from railgauge.facts.model import LoggedFault
-from railgauge.judging.closing import ClosingItems
+from railgauge.judging.at_end import EndOfRunChecks
 
 SUBJECT = "kernel_log"
-ITEMS = ClosingItems(
+ITEMS = EndOfRunChecks(
     "kernel",
     SUBJECT,
     "No node's kernel logs a fault of its hardware while the node is measured.",

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from railgauge.core.errors import OtherThanAsked
 from railgauge.core.question import OUTPUT
 from railgauge.core.terms import Rung
-from railgauge.judging.closing import ClosingItems
+from railgauge.judging.at_end import EndOfRunChecks
 
-ITEMS = ClosingItems(
+ITEMS = EndOfRunChecks(
     "output",
     "own_output",
     "No tool prints the output of one measurement again for another one.",

@@ -197,7 +197,7 @@ class Controller:
         # Not after an interrupt by a person; xdist reports the stop at corruption as one too.
         if run.services.found and (run.is_corrupt or not self._is_interrupted):
             try:
-                run.read_closing()
+                run.read_at_end()
             except KeyboardInterrupt:
                 self._print("counters and kernels' logs were not read: interrupted")
                 self._note_interrupt(session)

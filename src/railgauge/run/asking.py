@@ -27,7 +27,7 @@ from railgauge.core.model import Cluster, Node, Transcript
 from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.describing import names
 from railgauge.describing.readiness import ask, needs, peers
-from railgauge.describing.readiness.model import SelfReport, NodeSeen, NodesSeen, SeenByOther
+from railgauge.describing.readiness.model import NodeSeen, NodesSeen, SeenByOther, SelfReport
 from railgauge.facts import NodeAnswer, NodeFacts
 from railgauge.leases.holder import LeaseAnswer, Unleasable, answer, beat_s, hold_command
 from railgauge.planning.vendor import platform_stack

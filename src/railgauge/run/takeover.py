@@ -22,7 +22,7 @@ from railgauge.run.resume import Earlier
 from railgauge.run.run_folder import RunFolder
 from railgauge.run.runner import EarlierResult
 from railgauge.run.store import Store, lines_text, objects, write_whole
-from railgauge.verdict.closing import KINDS
+from railgauge.verdict.at_end import KINDS
 
 
 def refuse_other_input(before: Earlier, now: Invocation, thresholds: str) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from railgauge.trend.values import TrendScope, Fleet, Rules, SeriesKey
+from railgauge.trend.values import Fleet, Rules, SeriesKey, TrendScope
 
 WORSE, BETTER, ALIKE, UNSURE = "worse", "better", "alike", "too noisy to tell"
 STATUSES = (WORSE, BETTER, ALIKE, UNSURE)

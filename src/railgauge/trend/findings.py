@@ -15,13 +15,13 @@ from railgauge.trend.values import (
     IMPROVEMENT,
     RECOVERED,
     REGRESSION,
-    TrendFinding,
-    TrendScope,
     Movement,
     Night,
     Rules,
     SeriesKey,
     Trend,
+    TrendFinding,
+    TrendScope,
     Values,
 )
 
@@ -80,7 +80,9 @@ def _until_lost_again(
     return {k: {n: v for n, v in found.items() if n < min(ends)} for k, found in kept.items()}
 
 
-def _finding(change: LevelChange, nights: Sequence[Night], values: Values, tests: int) -> TrendFinding:
+def _finding(
+    change: LevelChange, nights: Sequence[Night], values: Values, tests: int
+) -> TrendFinding:
     moves = tuple(_movement(key, values[key], change) for key in change.went_along)
     worse = -math.expm1(change.effect)
     verdict = _verdict(change, values)

@@ -10,7 +10,16 @@ from railgauge.core.units import format_size, format_value
 from railgauge.trend.findings import series_of
 from railgauge.trend.plots import PlotLine, chart
 from railgauge.trend.sentences import MetricChange, headline, metric_changes, sentence, summary
-from railgauge.trend.values import REGRESSION, STEP, TrendFinding, Fleet, Night, SeriesKey, Trend, Values
+from railgauge.trend.values import (
+    REGRESSION,
+    STEP,
+    Fleet,
+    Night,
+    SeriesKey,
+    Trend,
+    TrendFinding,
+    Values,
+)
 
 _LINES_MAX = 60
 _Kind = tuple[str, str, str, "int | None"]
@@ -77,7 +86,9 @@ def _limits(nights: Sequence[Night]) -> dict[_Kind, float]:
     return found
 
 
-def _finding(finding: TrendFinding, nights: Sequence[str], values: Values, limits: _Limits) -> _Finding:
+def _finding(
+    finding: TrendFinding, nights: Sequence[str], values: Values, limits: _Limits
+) -> _Finding:
     plots = _of_finding(finding, nights, values, limits)
     return _Finding(
         headline(finding), finding.verdict, sentence(finding), f"{finding.chance:.2g}", plots

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from railgauge.trend.values import TrendScope, SeriesKey
+from railgauge.trend.values import SeriesKey, TrendScope
 
 _PAIR = 2
 

@@ -22,9 +22,9 @@ from railgauge.trend.values import (
     NIGHTS_AFTER_ALONE,
     NIGHTS_AFTER_SHARED,
     STEP,
-    TrendScope,
     Rules,
     SeriesKey,
+    TrendScope,
 )
 
 # A series follows its scope if it moved by at least half as much. If it moved by more than one and

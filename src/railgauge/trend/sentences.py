@@ -14,11 +14,11 @@ from railgauge.trend.values import (
     FEWEST_NIGHTS,
     IMPROVEMENT,
     STEP,
-    TrendFinding,
-    TrendScope,
     Night,
     SeriesKey,
     Trend,
+    TrendFinding,
+    TrendScope,
     Values,
 )
 

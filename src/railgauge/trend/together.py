@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from railgauge.trend.values import TrendFinding, TrendScope, SeriesKey
+from railgauge.trend.values import SeriesKey, TrendFinding, TrendScope
 
 # Noise may hide a fault for a night in some series. A loss of another size is another fault.
 _NIGHTS_APART = 1

@@ -14,7 +14,14 @@ from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.trend.findings import findings
 from railgauge.trend.read import night_of, read
 from railgauge.trend.sentences import sentence, summary
-from railgauge.trend.values import FEWEST_NIGHTS, IMPROVEMENT, TrendFinding, TrendScope, Night, Trend
+from railgauge.trend.values import (
+    FEWEST_NIGHTS,
+    IMPROVEMENT,
+    Night,
+    Trend,
+    TrendFinding,
+    TrendScope,
+)
 
 # Comparing a year takes seconds, and a change of more than two months ago is not news.
 _MOST_NIGHTS = 60

@@ -18,7 +18,8 @@ from railgauge.diagnosis.left_open.unknown import Unknown, unknown
 from railgauge.diagnosis.left_open.unplanned import unplanned
 from railgauge.judging.record import ItemRecord
 from railgauge.judging.stamp import Evidence
-from railgauge.planning import at_end, part, plan, reduction, sample
+from railgauge.planning import part, plan, reduction, sample
+from railgauge.planning.at_end import unseen
 from railgauge.planning.needs import NO_GROUP, NO_PAIR, Candidate, no_scan, not_limited, unmet
 from railgauge.planning.pairing import ALTERNATING
 from railgauge.planning.part import LevelPart
@@ -26,7 +27,7 @@ from railgauge.planning.plan import Level
 from railgauge.planning.reduction import Reduction
 from railgauge.planning.required import NOT_SCANNED, SUBNET, LevelScope, required_checks
 from railgauge.planning.soak import SoakPlan
-from railgauge.verdict import closing, history
+from railgauge.verdict import at_end, history
 from railgauge.verdict.counts import RunVerdict, count, coverage, scope_of, verdict_of
 from railgauge.verdict.deviations import covered, effects, loose_limits
 from railgauge.verdict.history import MergedPart
@@ -116,10 +117,10 @@ def decide(run: RunPlan, results: RunResults) -> RunVerdict:
     ordered = _ordered(run, results.records)
     absent = {item.id: item for item in not_run(run, results)}
     last = {item.id: item for item in closed(run, results)}
-    ladder = {name: item for name, item in last.items() if not closing.is_of_run(name)}
+    ladder = {name: item for name, item in last.items() if not at_end.is_of_run(name)}
     results = replace(results, records={**ordered, **ladder})
     every = {**ordered, **last}
-    planned = (item for item in run.planned if not closing.is_closing(item))
+    planned = (item for item in run.planned if not at_end.is_at_end(item))
     counts = count(dict.fromkeys([*planned, *absent, *last]), every)
     diagnosis = diagnosed(results)
     causes = with_causes(diagnosis.causes, results.soak, every)
@@ -191,16 +192,16 @@ def _not_merged(run: RunPlan) -> str:
 def closed(run: RunPlan, results: RunResults) -> Iterator[ItemRecord]:
     """Return the records of the end-of-run checks, made from those of measurements and facts."""
     own = _ordered(run, results.records)
-    yield from closing.closing(replace(results, records=own, level=run.level))
+    yield from at_end.items(replace(results, records=own, level=run.level))
     if run.soak is not None and results.soak is None:
         yield not_soaked(run.soak, results.cluster)
     if less := run.reduction(results.platform, results.cluster):
-        yield closing.left_out(less, results.cluster)
+        yield at_end.left_out(less, results.cluster)
 
 
 def _ordered(run: RunPlan, records: Mapping[str, ItemRecord]) -> dict[str, ItemRecord]:
     """The records of measurements and facts, in the order of the plan."""
-    planned = (item for item in run.planned if item in records and not closing.is_closing(item))
+    planned = (item for item in run.planned if item in records and not at_end.is_at_end(item))
     return {item: records[item] for item in planned}
 
 
@@ -212,7 +213,7 @@ def not_applicable(
     A reason in the platform file has precedence over one that follows from the hardware.
     """
     whole = level.whole or level
-    reasons = unmet(platform, level, tests) | (at_end.unseen(platform) if tests else {})
+    reasons = unmet(platform, level, tests) | (unseen(platform) if tests else {})
     if not whole.lacks_scan and (why := no_scan(platform, whole)):
         reasons |= dict.fromkeys(SUBNET, why)
     if whole.lacks_scan and not level.lacks_scan:

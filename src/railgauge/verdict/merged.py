@@ -27,7 +27,7 @@ from railgauge.judging import by_evidence
 from railgauge.judging.gates import Gates, ended
 from railgauge.judging.record import ItemRecord, blank
 from railgauge.planning.plan import gate_nodes
-from railgauge.verdict.closing import is_closing
+from railgauge.verdict.at_end import is_at_end
 from railgauge.verdict.decision import RunPlan
 from railgauge.verdict.history import MergedPart, Remeasured
 from railgauge.verdict.unanswered import is_of_a_test, never_ran
@@ -100,7 +100,7 @@ def assemble(parts: Sequence[PartRun]) -> Assembled:
 def _items(part: PartRun) -> Iterator[ItemRecord]:
     """The items of tests; all others are made again from these."""
     for item in part.records.values():
-        if is_of_a_test(item.id) and not is_closing(item.id):
+        if is_of_a_test(item.id) and not is_at_end(item.id):
             yield item
 
 

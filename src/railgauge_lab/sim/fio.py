@@ -70,7 +70,12 @@ def _checked(job: Job, node: Node) -> dict[str, Any] | None:
             errors = _WRONG_BLOCKS * (file.read() == "wrong")
     moved = {"io_bytes": 1 << 20, "bw_bytes": 1 << 20, "iops": 1.0, "runtime": 1000, "total_ios": 1}
     read, write = (_NOTHING, moved) if job["rw"] == "write" else (moved, _NOTHING)
-    reported = {"jobname": job["name"], "groupid": 0, "error": 84 if errors else 0, "job options": job}
+    reported = {
+        "jobname": job["name"],
+        "groupid": 0,
+        "error": 84 if errors else 0,
+        "job options": job,
+    }
     counted = {"total_err": errors} if "continue_on_error" in job else {}
     return {**reported, **counted, "read": read, "write": write, "trim": _NOTHING}
 

@@ -21,7 +21,8 @@ def named(command: list[str], environment: dict[str, str]) -> Program:
     """Return tool and arguments without leading wrappers such as ``env K=V`` or ``numactl``.
 
     The variables that ``env`` sets are added to ``environment``. ``teller`` names the script by
-    which each rank tells its place, and ``bound`` what the launcher binds it to, and deals ranks out over.
+    which each rank prints its place, and ``bound`` what the launcher binds it to, and deals ranks
+    out over.
     """
     rest, teller = _without_teller(list(command))
     while rest and os.path.basename(rest[0]) in _WRAPPERS:  # noqa: PTH119 - see main.py

@@ -14,7 +14,7 @@ from importlib.resources import files
 
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.describing import bus
-from railgauge.describing.readiness.model import NodeDisk, SelfReport, ProgramPlace
+from railgauge.describing.readiness.model import NodeDisk, ProgramPlace, SelfReport
 from railgauge.facts.probe import lines_of, split_sections
 from railgauge.stacks import Section, section
 

@@ -11,10 +11,10 @@ from railgauge.describing.readiness.model import (
     CellState,
     CheckCell,
     HostfileLine,
-    SelfReport,
     NodeSeen,
     NodesSeen,
     ProgramNeed,
+    SelfReport,
 )
 from railgauge.facts import NodeFacts
 from railgauge.facts.visible import HIDES
@@ -28,19 +28,25 @@ _MOST = 6
 def tools(one: NodeSeen, site: NodesSeen) -> CheckCell:
     assert one.self_report is not None
     asked = needs.of_node(site.cluster, site.planned, one.self_report, one.known)
-    missing = [need.program for need in asked if not set(need.names) & set(one.self_report.programs)]
+    missing = [
+        need.program for need in asked if not set(need.names) & set(one.self_report.programs)
+    ]
     if not missing:
         return CheckCell(CellState.OK, f"all found{_folders(asked, one.self_report)}")
     if one.self_report.cut and not one.self_report.programs:
         return CheckCell(
-            CellState.UNKNOWN, f"not known: the answer was cut ({one.self_report.cut})", "see the node"
+            CellState.UNKNOWN,
+            f"not known: the answer was cut ({one.self_report.cut})",
+            "see the node",
         )
     where = setups.found_in(missing, one.self_report)
     named = [f"{name} (in {where[name]})" if name in where else name for name in missing]
     nowhere = [name for name in missing if name not in where]
     remedy = f"install {listed(nowhere, _MOST)}, or name the folder under tools" if nowhere else ""
     found = f"not on the PATH of a login without a terminal: {listed(named, _MOST)}"
-    return CheckCell(CellState.MEND, found, remedy, setups.finding(list(where), one.self_report, site))
+    return CheckCell(
+        CellState.MEND, found, remedy, setups.finding(list(where), one.self_report, site)
+    )
 
 
 def _folders(asked: Sequence[ProgramNeed], output: SelfReport) -> str:

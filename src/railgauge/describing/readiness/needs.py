@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from railgauge.core.model import Cluster
 from railgauge.describing.bus import PciFunction
-from railgauge.describing.readiness.model import SelfReport, ProgramNeed
+from railgauge.describing.readiness.model import ProgramNeed, SelfReport
 from railgauge.facts import NodeFacts
 from railgauge.stacks import stack, vendors
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from railgauge.describing.readiness.model import HostfileLine, SelfReport, NodesSeen, ProgramPlace
+from railgauge.describing.readiness.model import HostfileLine, NodesSeen, ProgramPlace, SelfReport
 
 _KEYS = ("setup",)
 
@@ -44,7 +44,9 @@ def _best(left: Collection[str], places: Collection[ProgramPlace]) -> tuple[str,
 
 
 def _safe(way: tuple[str, ...], site: NodesSeen) -> Iterator[str]:
-    everywhere = all(any(p.setup == way for p in one.self_report.places) for one in site.asked if one.self_report)
+    everywhere = all(
+        any(p.setup == way for p in one.self_report.places) for one in site.asked if one.self_report
+    )
     for line in way:
         command, _, rest = line.partition(" ")
         if everywhere or command == "export":

@@ -20,7 +20,7 @@ class Harm(Term):
 
     ``OUT_OF_SERVICE`` takes a node, or a part of it, out of service; ``DEGRADED`` makes it slower
     than it should be; ``UNMEASURED`` leaves its state unknown; a ``SETTING`` may cost nothing.
-    ``DOUBTS`` tells nothing of a node, but that what was measured there counts for nothing.
+    ``DOUBTS`` tells nothing of a node, but that it invalidates what was measured there.
     """
 
     OUT_OF_SERVICE = "out of service"

@@ -15,7 +15,7 @@ from railgauge.diagnosis.facts.pattern import (
     passed_pairs,
     swing_in,
 )
-from railgauge.diagnosis.model import Finding, Context, Where, missed, worst_of
+from railgauge.diagnosis.model import Context, Finding, Where, missed, worst_of
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.variables import differs
 from railgauge.tools.metric import SCALING

@@ -8,8 +8,8 @@ from railgauge.core.model import Outcome
 from railgauge.core.naming import folded
 from railgauge.diagnosis.model import (
     LIKELY,
-    Finding,
     Context,
+    Finding,
     RunResults,
     Where,
     missed,

@@ -22,13 +22,13 @@ from railgauge.core.model import GOOD, Transcript
 from railgauge.core.naming import among, listed
 from railgauge.core.terms import Role
 from railgauge.diagnosis.facts.under_load import (
-    LoadedItem,
     LoadedContext,
+    LoadedItem,
     case_of,
     measured_in,
     span_of,
 )
-from railgauge.diagnosis.model import LIKELY, OPEN, Finding, Context, Where, missed
+from railgauge.diagnosis.model import LIKELY, OPEN, Context, Finding, Where, missed
 from railgauge.facts import NodeFacts
 from railgauge.facts.control_host import HostLoad, parse
 from railgauge.judging.record import ItemRecord

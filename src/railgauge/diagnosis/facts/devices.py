@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from railgauge.core.errors import DeviceMissing
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.facts.pattern import Pattern, between_nodes
-from railgauge.diagnosis.model import Finding, Context, Where
+from railgauge.diagnosis.model import Context, Finding, Where
 from railgauge.diagnosis.symptoms import Symptom, blames, reported, symptoms, tool_of
 from railgauge.judging.record import ItemRecord
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from railgauge.config.thresholds import VERSIONS
 from railgauge.core.naming import folded, listed
 from railgauge.diagnosis.facts.host import by_device, cause_of, is_compared
-from railgauge.diagnosis.model import Finding, Context, Where, missed
+from railgauge.diagnosis.model import Context, Finding, Where, missed
 from railgauge.judging.record import ItemRecord
 
 _FIRMWARE = ("nic_firmware", "gpu_vbios")
@@ -192,7 +192,9 @@ def _places(context: Context, compared: Compared, group: Sequence[ItemRecord]) -
         every[record.nodes[0]] = every.get(record.nodes[0], 0) + 1
     whole = dict.fromkeys(node for node, parts in here.items() if len(parts) == every[node])
     parts_named = [folded(_in_order(context, whole))] if whole else []
-    parts_named += [f"{node} {','.join(parts)}" for node, parts in here.items() if node not in whole]
+    parts_named += [
+        f"{node} {','.join(parts)}" for node, parts in here.items() if node not in whole
+    ]
     return listed(parts_named, _MOST_VALUES)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 from railgauge.core.naming import folded
-from railgauge.diagnosis.model import Finding, Context, Where, missed
+from railgauge.diagnosis.model import Context, Finding, Where, missed
 from railgauge.judging.record import ItemRecord
 
 _MACHINE, _IMAGE, _PORT, _GUID = "boot_id", "machine_id", "port_address", "node_guid"

@@ -18,7 +18,7 @@ from railgauge.config.thresholds.counter_groups import (
 )
 from railgauge.core.errors import CountersUnread
 from railgauge.core.model import Judgement
-from railgauge.diagnosis.model import Finding, Context, Where, missed
+from railgauge.diagnosis.model import Context, Finding, Where, missed
 from railgauge.diagnosis.reach import devices_of
 from railgauge.judging.growth import SUBJECT
 from railgauge.judging.record import ItemRecord

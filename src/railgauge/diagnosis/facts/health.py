@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from railgauge.diagnosis.model import Finding, Context, JudgedItem, Where, missed
+from railgauge.diagnosis.model import Context, Finding, JudgedItem, Where, missed
 
 _OF_MEMORY = frozenset({"GPU Memory", "Memtest", "Page Retirement/Row Remap"})
 _CHECKS = "azure-nhc"

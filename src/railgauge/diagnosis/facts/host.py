@@ -8,7 +8,7 @@ from railgauge.config.thresholds import DMA_BUF, PEER_MODULES, VERSIONS
 from railgauge.core.errors import VersionUndeclared
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.catalogue.effect import PLACE_FACTS, PORT_FACTS
-from railgauge.diagnosis.model import Finding, Context, Where, by_node, missed
+from railgauge.diagnosis.model import Context, Finding, Where, by_node, missed
 from railgauge.facts import NodeFacts
 from railgauge.facts.visible import HIDES
 from railgauge.judging.record import ItemRecord
@@ -128,9 +128,7 @@ def peer_memory(context: Context) -> Iterator[Finding]:
         says = "; ".join(record.reason for record in records)
         if modules:
             device = ",".join(modules)
-            yield Finding(
-                "peer-memory-module-missing", Where(node, device), says, tuple(records)
-            )
+            yield Finding("peer-memory-module-missing", Where(node, device), says, tuple(records))
         elif any(record.subject in _PEER_FACTS[1:] and missed(record) for record in records):
             differs = [r for name in ("kernel", "os") for r in _that_differ(context, node, name)]
             updated = "; the node's kernel is not that of the others" if differs else ""
@@ -183,9 +181,7 @@ def gpu_processes(context: Context) -> Iterator[Finding]:
         diagnostics = running_diagnostics(facts)
         cause = "background-gpu-diagnostics" if diagnostics else "foreign-gpu-process"
         names = diagnostics or (facts.gpu_processes if facts else ())
-        yield Finding(
-            cause, Where(node), f"running on the GPUs: {listed(names)}", tuple(records)
-        )
+        yield Finding(cause, Where(node), f"running on the GPUs: {listed(names)}", tuple(records))
 
 
 def listed(names: Sequence[str]) -> str:
@@ -265,9 +261,7 @@ def undeclared(context: Context) -> Iterator[Finding]:
         if record.error_kind == VersionUndeclared.kind:
             found.setdefault((record.nodes[0], record.subject), []).append(record)
     for (node, subject), records in found.items():
-        yield Finding(
-            "version-mismatch", Where(node, subject), records[0].reason, tuple(records)
-        )
+        yield Finding("version-mismatch", Where(node, subject), records[0].reason, tuple(records))
 
 
 _IN_WORDS = {"gpu_mig": "gpu_mig: MIG mode is on, programs see parts of the GPU, or none of it"}

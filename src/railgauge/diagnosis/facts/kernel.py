@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from railgauge.core.errors import KernelLogUnread
 from railgauge.core.model import Judgement
 from railgauge.diagnosis.catalogue import CATALOGUE
-from railgauge.diagnosis.model import Finding, Context, Where, missed
+from railgauge.diagnosis.model import Context, Finding, Where, missed
 from railgauge.judging.kernel_log import SUBJECT
 from railgauge.judging.record import ItemRecord
 

@@ -9,7 +9,7 @@ from railgauge.core.model import GOOD, Judgement
 from railgauge.core.naming import among, listed
 from railgauge.diagnosis.facts.pairwise import Blamed, PairResult, blame
 from railgauge.diagnosis.ladder import swing_of
-from railgauge.diagnosis.model import LIKELY, OPEN, Finding, Context, Where, missed, worst_of
+from railgauge.diagnosis.model import LIKELY, OPEN, Context, Finding, Where, missed, worst_of
 from railgauge.judging.confirmation import Confirmed
 from railgauge.judging.record import ItemRecord
 

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from railgauge.core.model import Transcript
 from railgauge.core.terms import LOAD_ROLES, Role
 from railgauge.diagnosis.facts.under_load import (
-    LoadedItem,
     LoadedContext,
+    LoadedItem,
     ReadingSpan,
     measured_in,
     span_of,
 )
-from railgauge.diagnosis.model import LIKELY, OPEN, Finding, Context, Where
+from railgauge.diagnosis.model import LIKELY, OPEN, Context, Finding, Where
 from railgauge.facts.steal import StolenTime, parse
 
 CAUSE = "cpu-steal"

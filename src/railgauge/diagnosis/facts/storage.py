@@ -11,7 +11,7 @@ from railgauge.config.thresholds.storage import GROUP_STORAGE, NODE_GDS, NODE_ST
 from railgauge.core.naming import folded
 from railgauge.core.storage import TOGETHER, StorageMount
 from railgauge.core.terms import BESIDE_ROLES
-from railgauge.diagnosis.model import Finding, Context, JudgedItem, Where, missed
+from railgauge.diagnosis.model import Context, Finding, JudgedItem, Where, missed
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.fio.parse import parse
 from railgauge.tools.fio.together import SharedRun, shared_run
@@ -20,7 +20,7 @@ _OF_NODES = (NODE_STORAGE, NODE_GDS)
 
 
 def slow_storage(context: Context) -> Iterator[Finding]:
-    """One finding for each node and mount; one in all for a shared mount that is slow everywhere."""
+    """One finding for each node and mount; a single one for a shared mount that is slow everywhere."""
     found: dict[str, dict[str, list[JudgedItem]]] = {}
     for record in context.about(*_OF_NODES):
         for judged in missed(record):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from railgauge.core.model import Judgement
 from railgauge.core.problems import ProblemKind
-from railgauge.diagnosis.model import Finding, Context, JudgedItem, Where, missed
+from railgauge.diagnosis.model import Context, Finding, JudgedItem, Where, missed
 from railgauge.judging.links import (
     BIT_ERRORS,
     CABLING,
@@ -71,9 +71,7 @@ def _links(context: Context, *, is_managed: bool) -> Iterator[Finding]:
     for cause, several in cables.values():
         where = _where(context, several[0][1])
         evidence = (*_records(several), *_of_port(context, where))
-        yield Finding(
-            cause, where, _reasons(several), tuple({r.id: r for r in evidence}.values())
-        )
+        yield Finding(cause, where, _reasons(several), tuple({r.id: r for r in evidence}.values()))
 
 
 def _gone(down: Sequence[frozenset[PortEnd]]) -> dict[str, list[frozenset[PortEnd]]]:

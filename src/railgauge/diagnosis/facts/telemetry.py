@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from railgauge.core.errors import TelemetryUnread
 from railgauge.core.model import Judgement
-from railgauge.diagnosis.model import Finding, Context, Where, missed
+from railgauge.diagnosis.model import Context, Finding, Where, missed
 from railgauge.judging.telemetry import SUBJECT
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.model import Finding, Context, Where, worst_of
+from railgauge.diagnosis.model import Context, Finding, Where, worst_of
 
 
 def late_ranks(context: Context) -> Iterator[Finding]:
@@ -22,9 +22,7 @@ def _on_one_node(context: Context, metric: str, cause: str) -> Iterator[Finding]
     for record, _ in context.judged(metric):
         if len(record.nodes) == 1 and not context.on(Rung.INTRANODE, record.nodes[0]):
             (node,) = record.nodes
-            yield Finding(
-                cause, Where(node, record.part_at(node)), worst_of([record]), (record,)
-            )
+            yield Finding(cause, Where(node, record.part_at(node)), worst_of([record]), (record,))
 
 
 RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (late_ranks, starved_loaders)

@@ -20,7 +20,7 @@ from railgauge.core.terms import Rung
 from railgauge.diagnosis.facts.common_errors import OF_A_LAUNCH, common_errors, error_of
 from railgauge.diagnosis.facts.failing_pairs import failed
 from railgauge.diagnosis.facts.pattern import Pattern, between_nodes
-from railgauge.diagnosis.model import AGAIN, OPEN, TOOL, Finding, Context, Where, by_node, missed
+from railgauge.diagnosis.model import AGAIN, OPEN, TOOL, Context, Finding, Where, by_node, missed
 from railgauge.diagnosis.symptoms import Symptom, blames, symptoms
 from railgauge.judging.correctness import CORRUPTION, has_right_results
 from railgauge.judging.record import ItemRecord

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from railgauge.core.errors import NameNotResolved
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.model import Finding, Context, Where
+from railgauge.diagnosis.model import Context, Finding, Where
 from railgauge.judging.record import ItemRecord
 
 CAUSE = "name-not-resolved"

@@ -4,8 +4,8 @@ Each tool declares what its figures mean in parts (``tools.form``). ``readings``
 what healthy parts reach (``healthy``) out of figures; ``places`` predicts them for parts that are
 slow; ``likelihood`` weighs a hypothesis, which is a set of ``faults``; ``search`` finds the
 likeliest ones with ``fitting``; ``decision`` gives each part its probability; ``asking`` chooses
-the next measurement among the ``options``; ``found_parts`` are the result and ``text`` is its English;
-``nodes`` compares nodes as a limit on stragglers asks. All numbers are in ``constants``.
+the next measurement among the ``options``; ``found_parts`` are the result, ``text`` is its
+English; ``nodes`` compares nodes as a limit on stragglers asks. All numbers are in ``constants``.
 """
 
 from __future__ import annotations

@@ -94,8 +94,8 @@ def _most_telling(
 ) -> tuple[float, int]:
     """What the best pool tells, and its place.
 
-    What an option tells never grows by what was chosen before, so that what it could tell at first bounds
-    it (``bounds``), and most options need not be looked at again.
+    What an option tells never grows by what was chosen before, so that what it could tell at first
+    bounds it (``bounds``), and most options need not be looked at again.
     """
     queue = [(-bound, place) for place, bound in enumerate(bounds) if pools[place]]
     heapify(queue)

@@ -8,9 +8,9 @@ from statistics import median
 
 from railgauge.diagnosis.slow.constants import (
     CHANCES,
-    NOT_PERMANENT,
     LEAST_LOSS,
     NOISE,
+    NOT_PERMANENT,
     SMALLEST_SHARE,
     When,
 )

@@ -15,9 +15,9 @@ from itertools import product
 from railgauge.diagnosis.slow.constants import (
     BEND,
     BEND_SOFT,
-    NOT_PERMANENT,
     LEAST_LOSS,
     MISFIT,
+    NOT_PERMANENT,
     PRIOR,
     SIZES,
     SMALLEST_SHARE,

@@ -19,12 +19,12 @@ from railgauge.core.naming import listed
 from railgauge.core.question import TELEMETRY
 from railgauge.core.terms import Rung
 from railgauge.core.units import format_value
-from railgauge.judging.closing import ClosingItems
+from railgauge.judging.at_end import EndOfRunChecks
 from railgauge.judging.telemetry.seen import Watched
 from railgauge.stacks.sampling import CLOCK, UNITS
 
 SUBJECT = "telemetry"
-ITEMS = ClosingItems(
+ITEMS = EndOfRunChecks(
     "gpus",
     SUBJECT,
     "No GPU is throttled, too hot or slower than its clock while it is measured.",

@@ -18,7 +18,7 @@ from railgauge.diagnosis.model import LIKELY, FaultTiming, Where
 from railgauge.run.soak.drift import node_of
 from railgauge.run.soak.rounds import Round
 from railgauge.trend.sentences import sentence
-from railgauge.trend.values import TrendFinding, Trend
+from railgauge.trend.values import Trend, TrendFinding
 
 SLOW_NODE = "slow-node"
 _Key = tuple[str, Where]

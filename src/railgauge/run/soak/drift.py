@@ -13,7 +13,15 @@ from railgauge.core.question import LIMITS
 from railgauge.judging.record import ItemRecord
 from railgauge.trend import findings
 from railgauge.trend.sentences import sentence
-from railgauge.trend.values import FEWEST_NIGHTS, TrendFinding, Fleet, Night, Rules, SeriesKey, Trend
+from railgauge.trend.values import (
+    FEWEST_NIGHTS,
+    Fleet,
+    Night,
+    Rules,
+    SeriesKey,
+    Trend,
+    TrendFinding,
+)
 
 FEWEST_ROUNDS = FEWEST_NIGHTS
 _PAIR = 2

@@ -24,7 +24,7 @@ from railgauge.planning.work_queue import Unit
 from railgauge.run.decided import Decision
 from railgauge.run.ladder import LadderRow
 from railgauge.run.unit_judge import Judging, UnitJudge
-from railgauge.verdict import closing
+from railgauge.verdict import at_end
 from railgauge.verdict.telemetry import made_of as watched
 
 
@@ -191,4 +191,4 @@ class Round:
 
 def _is_known(record: ItemRecord) -> bool:
     """Whether a record is one of the survey's facts, and not an end-of-run check."""
-    return record.rung == Rung.PREFLIGHT and not closing.is_closing(record.id)
+    return record.rung == Rung.PREFLIGHT and not at_end.is_at_end(record.id)

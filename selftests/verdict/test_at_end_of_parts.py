@@ -16,14 +16,14 @@ from railgauge.core.model import Outcome
 from railgauge.core.question import CaseResult
 from railgauge.facts import NodeFacts
 from railgauge.judging.record import blank
-from railgauge.verdict import closing, decision
+from railgauge.verdict import at_end, decision
 from railgauge.verdict.deviations import DeviationState
 
 LOGS, COUNTS = logged.ITEMS, counted.ITEMS
 
 
 def items(found):
-    return {one.id: one for one in closing.closing(found)}
+    return {one.id: one for one in at_end.items(found)}
 
 
 def log_of(node, *parts, **more):
@@ -102,7 +102,7 @@ def test_an_end_of_run_check_that_one_run_did_not_reach_is_not_run():
 def test_a_node_that_no_run_has_read_has_not_been():
     alone = replace(logged.results(), cluster=cluster("n1"))
     one = log_of("n3", alone, cluster=cluster(*NODES))
-    assert (one.outcome, one.reason, one.questions) == (Outcome.NOT_RUN, closing.NOT_READ, ())
+    assert (one.outcome, one.reason, one.questions) == (Outcome.NOT_RUN, at_end.NOT_READ, ())
 
 
 def test_a_platform_that_does_not_ask_for_them_has_none():

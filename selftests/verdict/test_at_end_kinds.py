@@ -21,7 +21,7 @@ from railgauge.facts.boot import KernelMark
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.plan import ALL
 from railgauge.planning.reduction import Reduction
-from railgauge.verdict import closing
+from railgauge.verdict import at_end
 
 RAN_AT = transcript("n2", started_at="2026-11-23T11:58:21.000+00:00", duration_s=60.0)
 MEASURED = item("m", nodes=("n2", "n1"), questions=(Question(LIMITS, case("n2", "n1")),))
@@ -35,7 +35,7 @@ SOAK = SoakResults(
 
 
 @pytest.mark.parametrize(
-    ("name", "is_closing", "is_of_run"),
+    ("name", "is_at_end", "is_of_run"),
     [
         ("kernel::kernel_log[n1]", True, False),
         ("output::own_output[n1]", True, False),
@@ -46,14 +46,14 @@ SOAK = SoakResults(
         ("tests/pairs::rounds[n1]", False, False),
     ],
 )
-def test_end_of_run_checks_and_items_of_a_run_are_known_by_their_ids(name, is_closing, is_of_run):
-    assert (closing.is_closing(name), closing.is_of_run(name)) == (is_closing, is_of_run)
+def test_end_of_run_checks_and_items_of_a_run_are_known_by_their_ids(name, is_at_end, is_of_run):
+    assert (at_end.is_at_end(name), at_end.is_of_run(name)) == (is_at_end, is_of_run)
 
 
 def test_a_platform_file_asks_for_the_checks_that_it_names():
     """Outputs that were printed twice are an error under every platform file."""
     for platform, due in ((ONE, set()), (ASKED, {"kernel_log"}), (H200, {"telemetry"})):
-        asked = {one.items.subject for one in closing.KINDS if one.asked_by(platform)}
+        asked = {one.items.subject for one in at_end.KINDS if one.asked_by(platform)}
         assert asked & {"kernel_log", "telemetry"} == due
         assert "own_output" in asked
 
@@ -62,7 +62,7 @@ def test_a_platform_file_asks_for_the_checks_that_it_names():
 def test_pairs_that_rounds_leave_out_were_not_run(count, place):
     nodes = tuple(f"n{number}" for number in range(1, count + 1))
     less = Reduction("signoff", 1, 3, 15)
-    assert closing.left_out(less, cluster(*nodes)) == ItemRecord(
+    assert at_end.left_out(less, cluster(*nodes)) == ItemRecord(
         f"pairs::rounds[{place}]",
         Rung.NETWORK,
         "pairs",
@@ -75,12 +75,12 @@ def test_pairs_that_rounds_leave_out_were_not_run(count, place):
 
 
 def test_the_items_of_a_soak_are_the_last():
-    made = list(closing.closing(replace(logs(), soak=SOAK)))
+    made = list(at_end.items(replace(logs(), soak=SOAK)))
     assert made[-1:] == list(SOAK.items)
     assert [one.id for one in made[:-1]] == [LOGS.item_id(n) for n in ("n1", "n2", "n3")]
 
 
-@pytest.mark.parametrize("kind", closing.KINDS, ids=lambda kind: kind.items.subject)
+@pytest.mark.parametrize("kind", at_end.KINDS, ids=lambda kind: kind.items.subject)
 def test_a_comparison_of_records_is_made_once_and_readings_of_each_run(kind):
     asked = []
 
@@ -96,10 +96,8 @@ def test_a_comparison_of_records_is_made_once_and_readings_of_each_run(kind):
 
 def test_a_node_of_which_an_earlier_run_has_nothing_is_as_it_is_now():
     alone = replace(logs({"n1": reading("n1", XID)}), cluster=cluster("n1"))
-    found = {
-        one.nodes[0]: one for one in closing.closing(replace(logs(), earlier={"night": alone}))
-    }
-    now = {one.nodes[0]: one for one in closing.closing(logs())}
+    found = {one.nodes[0]: one for one in at_end.items(replace(logs(), earlier={"night": alone}))}
+    now = {one.nodes[0]: one for one in at_end.items(logs())}
     assert found["n1"].outcome is Outcome.FAILED
     assert {**found, "n1": now["n1"]} == now
 
@@ -121,7 +119,7 @@ def with_evidence(results, wanted):
 
 
 def of_n2(results):
-    return next(one for one in closing.closing(results) if one.id == LOGS.item_id("n2"))
+    return next(one for one in at_end.items(results) if one.id == LOGS.item_id("n2"))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""One closing item of those that several runs give of a node: the worst, and what all judged."""
+"""One end-of-run check of a node from those of several runs: the worst, and what all judged."""
 
 import pytest
 from testing.core_values import item, judgement
@@ -6,11 +6,11 @@ from testing.core_values import item, judgement
 from railgauge.core.model import Case, Outcome
 from railgauge.core.question import KERNEL, PEERS, Question
 from railgauge.core.terms import Rung
-from railgauge.judging.closing import ClosingItems, combined
+from railgauge.judging.at_end import EndOfRunChecks, combined
 from railgauge.judging.record import ItemRecord
 
-LOGS = ClosingItems("kernel", "kernel_log", "Nothing is logged.", Rung.PREFLIGHT, KERNEL, True)
-BESIDE = ClosingItems("peers", "behind_peers", "It keeps up.", Rung.NETWORK, PEERS)
+LOGS = EndOfRunChecks("kernel", "kernel_log", "Nothing is logged.", Rung.PREFLIGHT, KERNEL, True)
+BESIDE = EndOfRunChecks("peers", "behind_peers", "It keeps up.", Rung.NETWORK, PEERS)
 
 
 def log(outcome, reason="", **more):

@@ -11,7 +11,7 @@ from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.core.question import CaseResult
 from railgauge.diagnosis import RunResults
 from railgauge.facts.kernel import log
-from railgauge.judging.closing import ClosingItems
+from railgauge.judging.at_end import EndOfRunChecks
 from railgauge.judging.growth import ITEMS as COUNTERS
 from railgauge.judging.kernel_log import ITEMS as KERNEL_LOGS
 from railgauge.run.counters import CounterReader
@@ -43,7 +43,9 @@ def read(settings: RunSettings, run: RunServices, results: Callable[[], RunResul
         _keep_kernel_logs(results(), run.store, run.sessions())
 
 
-def _take_over(items: ClosingItems, run: RunServices, result: Callable[[Case], CaseResult]) -> None:
+def _take_over(
+    items: EndOfRunChecks, run: RunServices, result: Callable[[Case], CaseResult]
+) -> None:
     for node in run.cluster().nodes:
         if case := items.case_of(node.name):
             try:

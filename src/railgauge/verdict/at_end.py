@@ -10,7 +10,7 @@ from railgauge.core.model import Cluster, Outcome
 from railgauge.core.naming import listed
 from railgauge.core.terms import Rung
 from railgauge.diagnosis import RunResults, behind_peers
-from railgauge.judging.closing import ClosingItems, combined
+from railgauge.judging.at_end import EndOfRunChecks, combined
 from railgauge.judging.growth import ITEMS as COUNTERS
 from railgauge.judging.kernel_log import ITEMS as KERNEL_LOGS
 from railgauge.judging.own_output import ITEMS as OUTPUTS
@@ -34,7 +34,7 @@ class ClosingKind:
     ``has_readings`` is false for checks that only compare the records of other items.
     """
 
-    items: ClosingItems
+    items: EndOfRunChecks
     asked_by: Callable[[Platform], bool]
     made_of: Callable[[RunResults], Iterator[ItemRecord]]
     has_readings: bool = True
@@ -76,7 +76,7 @@ def kind_of(item_id: str) -> ClosingKind | None:
     return next((kind for kind in KINDS if kind.items.has(item_id)), None)
 
 
-def is_closing(item_id: str) -> bool:
+def is_at_end(item_id: str) -> bool:
     """Whether an item is an end-of-run check: it is judged last, and no test makes it."""
     return kind_of(item_id) is not None or is_of_run(item_id)
 
@@ -104,7 +104,7 @@ def question_kinds() -> frozenset[str]:
     return frozenset(kind.items.question_kind for kind in KINDS)
 
 
-def closing(results: RunResults) -> Iterator[ItemRecord]:
+def items(results: RunResults) -> Iterator[ItemRecord]:
     """The records of all end-of-run checks, made from the records of the other items."""
     for kind in KINDS:
         of_parts = kind.items.is_read and results.parts
@@ -122,7 +122,7 @@ def _of_parts(kind: ClosingKind, results: RunResults) -> Iterator[ItemRecord]:
     if not kind.asked_by(results.platform):
         return
     parts = {
-        run: replace(_without_closing(part), level=results.level)
+        run: replace(_without_at_end(part), level=results.level)
         for run, part in results.parts.items()
     }
     read = {run: {item.id: item for item in kind.of_all(part)} for run, part in parts.items()}
@@ -132,9 +132,9 @@ def _of_parts(kind: ClosingKind, results: RunResults) -> Iterator[ItemRecord]:
         yield _of_runs(found) if found else never_ran(replace(begun, questions=()), NOT_READ)
 
 
-def _without_closing(results: RunResults) -> RunResults:
+def _without_at_end(results: RunResults) -> RunResults:
     """The results as they were before the end-of-run checks."""
-    of_tests = {name: one for name, one in results.records.items() if not is_closing(name)}
+    of_tests = {name: one for name, one in results.records.items() if not is_at_end(name)}
     return replace(results, records=of_tests)
 
 

@@ -17,7 +17,7 @@ _UNDECIDED = (Outcome.NOT_RUN, Outcome.BLOCKED, Outcome.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
-class ClosingItems:
+class EndOfRunChecks:
     """One kind of check: the items ``FOLDER::SUBJECT[NODE]``, each with one question.
 
     ``is_read`` is true if the evidence is read from the node at the end of the run. It is stored
