@@ -9,7 +9,7 @@ import pytest
 from testing.core_values import transcript
 
 from railgauge.core.terms import Role
-from railgauge.diagnosis.facts.under_load import measured_in, span_of
+from railgauge.diagnosis.facts.under_load import measured_in
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 
@@ -19,7 +19,7 @@ def at(after_s, lasted_s, **more):
     return replace(transcript("n1", **more), started_at=began, duration_s=lasted_s)
 
 
-READING = span_of(at(0, 10, role=Role.CONTROL_HOST))
+READING = at(0, 10, role=Role.CONTROL_HOST).span
 
 
 def test_a_reading_spans_the_commands_of_its_repeat():

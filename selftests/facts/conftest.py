@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,6 @@ from testing import programs
 from testing.places import SHARED
 
 from railgauge.facts import NodeFacts, parse_probe, probe_script
-from railgauge.facts.clock import Span
 from railgauge.stacks import Stack
 
 NONCE = "7f3a9c51e2d84b06"
@@ -139,9 +138,9 @@ class FakeNode:
         return done.stdout
 
     def facts(self, stack: Stack | None, rootfs: str = "root") -> NodeFacts:
-        start_s = time.time()
+        start = datetime.now(timezone.utc)
         printed = self.run(stack, rootfs)
-        return parse_probe("mx01", printed, NONCE, stack, Span(start_s, time.time()))
+        return parse_probe("mx01", printed, NONCE, stack, (start, datetime.now(timezone.utc)))
 
 
 SYSFS = {

@@ -1,12 +1,14 @@
 """The node's clock compared with the controller's: travel and probe time are not an offset."""
 
+from datetime import datetime, timezone
+
 import pytest
 
 from railgauge.core.model import Transcript
 from railgauge.facts import parse_probe
-from railgauge.facts.clock import Span, ahead_s, span_of
+from railgauge.facts.clock import ahead_s
 
-SPAN = Span(1000.25, 1005.5)
+SPAN = (datetime.fromtimestamp(1000.25, timezone.utc), datetime.fromtimestamp(1005.5, timezone.utc))
 
 
 @pytest.mark.parametrize(
@@ -26,12 +28,16 @@ def test_a_time_during_the_probe_gives_no_offset(printed, offset):
 
 
 def test_a_transcript_gives_the_time_of_its_run():
-    transcript = Transcript("n", (), 0, "", "", 2.5, "2026-11-22T18:00:00.500+00:00")
-    span = span_of(transcript)
+    span = Transcript("n", (), 0, "", "", 2.5, "2026-11-22T18:00:00.500+00:00").span
     assert span is not None
-    assert span.end_s - span.start_s == 2.5
-    assert span.start_s == 1795370400.5
-    assert span_of(Transcript("n", (), 0, "", "", 2.5)) is None
+    assert [one.timestamp() for one in span] == [1795370400.5, 1795370403.0]
+
+
+@pytest.mark.parametrize(
+    "at", ["", "yesterday", "2026-11-22T18:00:00", "9999-12-31T23:59:59+00:00"]
+)
+def test_a_time_without_its_zone_or_past_all_dates_is_not_known(at):
+    assert Transcript("n", (), 0, "", "", 2.5, at).span is None
 
 
 def printed(text):

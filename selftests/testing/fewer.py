@@ -1,8 +1,8 @@
 """Platform files of fewer measurements and expectations, for tests that look at these alone.
 
 A run costs by what its platform file asks for, and most of what a test asserts is the same with a
-tenth of it. Hardware, levels, limits and end-of-run checks stay. A test that counts what the file of
-a platform asks for, or that compares whole runs of different kinds, uses the whole file.
+tenth of it. Hardware, levels, limits and end-of-run checks stay. A test that counts what the file
+of a platform asks for, or that compares whole runs of different kinds, uses the whole file.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from railgauge.trend.derive import (
     Value,
     derive,
 )
-from railgauge.trend.read import CALIBRATED_FROM, night_of, runs_of
+from railgauge.trend.read import CALIBRATED_FROM, night_of, with_repeats
 from railgauge.trend.values import Fleet, Night
 
 HELP = "propose a platform file from calibration runs"
@@ -133,16 +133,12 @@ def _same_limits(folders: Sequence[Path]) -> tuple[Fleet, dict[str, Any]]:
 
 def _refuse_repeats(folders: Sequence[Path], nights: Sequence[Night]) -> None:
     """Raise ``BadInput`` for runs with measurements in common, which would count twice."""
-    seen: dict[str, Path] = {}
-    for folder, night in zip(folders, nights, strict=True):
-        runs = runs_of(folder, night)
-        if shared := sorted(runs & seen.keys()):
-            raise BadInput(
-                f"has measurements of {shared[0]}, as {seen[shared[0]]} has",
-                where=str(folder),
-                remedy="name each run once, and of runs that carry one another on only the last",
-            )
-        seen.update(dict.fromkeys(runs, folder))
+    for folder, (run, other) in with_repeats(zip(folders, nights, strict=True)).items():
+        raise BadInput(
+            f"has measurements of {run}, as {other} has",
+            where=str(folder),
+            remedy="name each run once, and of runs that carry one another on only the last",
+        )
 
 
 def _kind(fleet: Fleet) -> tuple[str, str]:

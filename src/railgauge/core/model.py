@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 
 from railgauge.core.problems import Problem
 from railgauge.core.storage import StorageMount
@@ -282,6 +283,9 @@ class Command:
     asks: bool = False
 
 
+TimeSpan = tuple[datetime, datetime]
+
+
 @dataclass(frozen=True, slots=True)
 class Transcript:
     """One command and its output. ``exit_code`` is ``None`` if the command did not end by itself.
@@ -299,6 +303,19 @@ class Transcript:
     environment: Mapping[str, str] = field(default_factory=dict)
     role: Role = Role.CLIENT
     error: str = ""
+
+    @property
+    def span(self) -> TimeSpan | None:
+        """When the command began and ended, by the control host's clock.
+
+        ``None`` without a valid time that has its zone.
+        """
+        try:
+            began = datetime.fromisoformat(self.started_at)
+            ended = began + timedelta(seconds=self.duration_s)
+        except (ValueError, OverflowError):
+            return None
+        return (began, ended) if began.tzinfo else None
 
 
 # --- what a tool printed ---

@@ -6,10 +6,7 @@ both, so the time that the connection and the probe took is not counted as an of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-
-from railgauge.core.model import Transcript
+from railgauge.core.model import TimeSpan
 
 OFFSET = "clock_offset_s"
 """The fact of a node; 0 is the controller's own clock."""
@@ -17,28 +14,12 @@ OFFSET = "clock_offset_s"
 _PRINTED_TO_S = 1.0  # ``date +%s`` leaves the fraction out
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Start and end of the probe by the controller's clock, in seconds since 1970."""
-
-    start_s: float
-    end_s: float
-
-
-def span_of(transcript: Transcript) -> Span | None:
-    """Return when a command ran; ``None`` if its transcript has no valid time."""
-    try:
-        start = datetime.fromisoformat(transcript.started_at)
-    except ValueError:
-        return None
-    return Span(start.timestamp(), (start + timedelta(seconds=transcript.duration_s)).timestamp())
-
-
-def ahead_s(printed_s: int, span: Span) -> float:
+def ahead_s(printed_s: int, span: TimeSpan) -> float:
     """Return the least time by which the clock is ahead; negative if it is behind.
 
-    A time between start and end gives 0.
+    ``span`` is when the probe ran, by the controller's clock. A time within it gives 0.
     """
     latest = printed_s + _PRINTED_TO_S
-    early, late = latest - span.start_s, printed_s - span.end_s
+    began, ended = span
+    early, late = latest - began.timestamp(), printed_s - ended.timestamp()
     return round(min(early, 0.0) or max(late, 0.0), 1)

@@ -13,7 +13,7 @@ The text has two readings, before and after the repeat::
     after
     ...
 
-See proc_stat(5), proc_meminfo(5) and psi in the kernel's documentation (accounting/psi). The load
+See ``proc_stat``, proc_meminfo(5) and psi in the kernel's documentation (accounting/psi). The load
 of the measurement itself does not count: it does not run before its start or after its end, so
 tasks that wait for a CPU at both moments belong to others.
 """
@@ -23,14 +23,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from railgauge.facts import proc_stat
 from railgauge.facts.boot import parse_boot_id
 
 # Beside this reading process, as many tasks want a CPU as there are CPUs.
 _WAITING = 0.5
 _STEAL = 0.05
 _MEMORY_LEFT = 0.03
-_IOWAIT_FIELD, _STEAL_FIELD = 4, 7
-_TICK_FIELDS = 8  # those after it, of guests, are in the first two as well
 _PARTS = re.compile(r"\A(?P<head>.*?)^before\n(?P<before>.*?)^after\n(?P<after>.*)\Z", re.S | re.M)
 
 
@@ -74,8 +73,6 @@ class HostLoad:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    ticks: tuple[int, ...]
-    running: int
     memory_left: float
     waited_us: int | None
 
@@ -92,37 +89,29 @@ def parse(text: str, lasted_s: float) -> HostLoad | None:
     cpus = _number(parts["head"], "cpus") if parts else None
     if not parts or not boot_id or not cpus or lasted_s <= 0:
         return None
+    time = proc_stat.between(parts["before"], parts["after"])
     before, after = _reading(parts["before"]), _reading(parts["after"])
-    if before is None or after is None:
+    if time is None or before is None or after is None:
         return None
-    grown = [late - early for early, late in zip(before.ticks, after.ticks, strict=True)]
     waited = _waited(before, after, lasted_s)
-    # The counter of waiting for a disk may decrease by itself, see proc_stat(5).
-    went_back = min(n for at, n in enumerate(grown) if at != _IOWAIT_FIELD) < 0
-    if went_back or (waited is not None and waited < 0):
+    if waited is not None and waited < 0:
         return None
     return HostLoad(
         boot_id=boot_id,
         cpus=cpus,
-        others=max(0, min(before.running, after.running) - 1),
+        others=max(0, min(time.running) - 1),
         waiting=waited,
-        steal=grown[_STEAL_FIELD] / max(1, sum(grown)),
+        steal=time.stolen / max(1, time.total),
         memory_left=min(before.memory_left, after.memory_left),
     )
 
 
 def _reading(text: str) -> _Reading | None:
-    ticks = re.search(r"^cpu +([0-9]{1,20}(?: [0-9]{1,20})+)$", text, re.M)
-    running, total, left = (
-        _number(text, name) for name in ("procs_running", "MemTotal:", "MemAvailable:")
-    )
-    if not ticks or running is None or left is None or not total:
-        return None
-    counted = tuple(map(int, ticks[1].split()))[:_TICK_FIELDS]
-    if len(counted) < _TICK_FIELDS:
+    total, left = (_number(text, name) for name in ("MemTotal:", "MemAvailable:"))
+    if left is None or not total:
         return None
     waited = re.search(r"^some .*\btotal=([0-9]{1,20})$", text, re.M)
-    return _Reading(counted, running, left / total, int(waited[1]) if waited else None)
+    return _Reading(left / total, int(waited[1]) if waited else None)
 
 
 def _number(text: str, name: str) -> int | None:

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from railgauge.core.model import TimeSpan
 from railgauge.facts import boot, host, nvme
-from railgauge.facts.clock import OFFSET, Span, ahead_s
+from railgauge.facts.clock import OFFSET, ahead_s
 from railgauge.facts.ibtools import (
     parse_ibdev2netdev,
     parse_ibv_devices,
@@ -71,7 +72,7 @@ class _Read:
 
 
 def parse_probe(
-    node: str, output: str, nonce: str, stack: Stack | None, ran: Span | None = None
+    node: str, output: str, nonce: str, stack: Stack | None, ran: TimeSpan | None = None
 ) -> NodeFacts:
     """Return the facts in the output of ``probe_script`` with the same nonce and stack.
 
@@ -122,7 +123,7 @@ def _host(sections: Sections) -> _Read:
     return _Read(values, missing)
 
 
-def _clock(sections: Sections, ran: Span | None) -> _Read:
+def _clock(sections: Sections, ran: TimeSpan | None) -> _Read:
     printed = section(sections, "clock")
     now_s = None if printed.failure else host.parse_seconds(printed.text)
     if now_s is not None and ran is not None:

@@ -10,7 +10,6 @@ from railgauge.core.errors import BecomeRefused, CommandTimedOut, ConnectionLost
 from railgauge.core.model import Cluster, Command, Transcript
 from railgauge.core.programs import folders
 from railgauge.facts import NodeAnswer, NodeFacts
-from railgauge.facts.clock import span_of
 from railgauge.facts.naming import declared
 from railgauge.facts.probe import PROGRAMS, ProbePart
 from railgauge.facts.visible import VISIBLE
@@ -72,4 +71,4 @@ def _read(
     if answer.error and nonce not in answer.stdout:
         return CommandTimedOut(f"the probe ended with {answer.error}", where=node)
     # A probe that was cut off still gives the facts that arrived; the others are missing.
-    return node_facts.parse_probe(node, answer.stdout, nonce, stack, span_of(answer))
+    return node_facts.parse_probe(node, answer.stdout, nonce, stack, answer.span)

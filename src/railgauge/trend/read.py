@@ -11,7 +11,7 @@ import math
 import re
 import statistics
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -77,7 +77,20 @@ def night_of(folder: Path) -> Night:
     return night
 
 
-def runs_of(folder: Path, night: Night) -> frozenset[str]:
+def with_repeats(nights: Iterable[tuple[Path, Night]]) -> dict[Path, tuple[str, Path]]:
+    """The folders with measurements that a folder before them has: the run that made them, and it."""
+    seen: dict[str, Path] = {}
+    repeats: dict[Path, tuple[str, Path]] = {}
+    for folder, night in nights:
+        runs = _runs_of(folder, night)
+        if shared := sorted(runs & seen.keys()):
+            repeats[folder] = shared[0], seen[shared[0]]
+        else:
+            seen.update(dict.fromkeys(runs, folder))
+    return repeats
+
+
+def _runs_of(folder: Path, night: Night) -> frozenset[str]:
     """The run of a folder, and those that it carries on and has taken measurements of."""
     return frozenset({night.run_id, *(path.name for path in (folder / EARLIER).glob("*"))})
 
@@ -86,17 +99,13 @@ def _counted_once(
     nights: list[tuple[Path, Night]], skipped: list[tuple[str, str]]
 ) -> list[tuple[Path, Night]]:
     """The nights, oldest first; of those with measurements in common only the newest."""
-    kept: list[tuple[Path, Night]] = []
-    seen: dict[str, str] = {}
-    for folder, night in sorted(nights, key=lambda one: one[1].run_id, reverse=True):
-        runs = runs_of(folder, night)
-        if shared := sorted(runs & seen.keys()):
-            why = f"has measurements that {seen[shared[0]]} has as well, which carries them on"
-            skipped.append((_plain(folder.name), why))
-            continue
-        seen.update(dict.fromkeys(runs, night.run_id))
-        kept.append((folder, night))
-    return kept[::-1]
+    newest_first = sorted(nights, key=lambda one: one[1].run_id, reverse=True)
+    run_ids = {folder: night.run_id for folder, night in nights}
+    repeats = with_repeats(newest_first)
+    for folder, (_, newer) in repeats.items():
+        why = f"has measurements that {run_ids[newer]} has as well, which carries them on"
+        skipped.append((_plain(folder.name), why))
+    return [one for one in newest_first[::-1] if one[0] not in repeats]
 
 
 def _latest(nights: list[tuple[Path, Night]], last: int) -> list[tuple[Path, Night]]:

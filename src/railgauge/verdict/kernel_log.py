@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from railgauge.core.errors import KernelLogUnread, NoEvidence
-from railgauge.core.model import Case, Transcript
+from railgauge.core.model import Case, TimeSpan, Transcript
 from railgauge.core.naming import title
 from railgauge.core.question import CaseResult
 from railgauge.core.secret_forms import MASK
@@ -234,14 +234,13 @@ class _Ran:
                 yield Ran(f"round {one.number} of the soak", *times)
 
 
-def _span(run: Sequence[Transcript]) -> tuple[datetime, datetime] | None:
+def _span(run: Sequence[Transcript]) -> TimeSpan | None:
     """From the start of the first to the end of the last command of one repeat.
 
     A sampler of the GPUs does not count: it may have been started many repeats before.
     """
     own = [output for output in run if output.role not in WATCHING_ROLES]
-    spans = [(end, output.duration_s) for output in own if (end := log.ends_at(output))]
+    spans = [output.span for output in own if output.span]
     if not spans:
         return None
-    starts = [end - timedelta(seconds=lasted_s) for end, lasted_s in spans]
-    return min(starts), max(end for end, _ in spans)
+    return min(began for began, _ in spans), max(ended for _, ended in spans)

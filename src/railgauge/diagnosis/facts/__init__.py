@@ -1,7 +1,7 @@
 """Causes that facts, counters, logs, telemetry and errors show by themselves. Pure.
 
-Each rule reads the items that no other cause explains yet, and gives a finding for each cause and place.
-Rules run in the order of ``FACTS``, the lowest rung first.
+Each rule reads the items that no other cause explains yet, and gives a finding for each cause and
+place. Rules run in the order of ``FACTS``, the lowest rung first.
 """
 
 from __future__ import annotations

@@ -26,7 +26,6 @@ from railgauge.diagnosis.facts.under_load import (
     LoadedItem,
     case_of,
     measured_in,
-    span_of,
 )
 from railgauge.diagnosis.model import LIKELY, OPEN, Context, Finding, Where, missed
 from railgauge.facts import NodeFacts
@@ -143,7 +142,7 @@ def _is_on_it(loads: _LoadContext, record: ItemRecord) -> bool:
 def _load(run: tuple[Transcript, ...]) -> HostLoad | None:
     """The load beside one repeat; ``None`` without a reading that spans its commands."""
     read = [one for one in run if one.role is Role.CONTROL_HOST]
-    if len(read) != 1 or not measured_in(run, span_of(read[0])):
+    if len(read) != 1 or not measured_in(run, read[0].span):
         return None
     return parse(read[0].stdout, read[0].duration_s)
 

@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from railgauge.core.model import Transcript
+from railgauge.core.model import TimeSpan, Transcript
 from railgauge.core.terms import LOAD_ROLES, Role
 from railgauge.diagnosis.facts.under_load import (
     LoadedContext,
     LoadedItem,
-    ReadingSpan,
     measured_in,
-    span_of,
 )
 from railgauge.diagnosis.model import LIKELY, OPEN, Context, Finding, Where
 from railgauge.facts.steal import StolenTime, parse
@@ -115,9 +113,9 @@ def _of_node(
     return parse(before.stdout, after.stdout)
 
 
-def _between(before: Transcript, after: Transcript) -> ReadingSpan | None:
+def _between(before: Transcript, after: Transcript) -> TimeSpan | None:
     """The time in which the counters surely grew: from the end of one command to the next."""
-    first, last = span_of(before), span_of(after)
+    first, last = before.span, after.span
     return (first[1], last[0]) if first and last else None
 
 

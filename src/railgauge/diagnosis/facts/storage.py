@@ -20,7 +20,7 @@ _OF_NODES = (NODE_STORAGE, NODE_GDS)
 
 
 def slow_storage(context: Context) -> Iterator[Finding]:
-    """One finding for each node and mount; a single one for a shared mount that is slow everywhere."""
+    """One finding for each node and mount; one for a shared mount that is slow everywhere."""
     found: dict[str, dict[str, list[JudgedItem]]] = {}
     for record in context.about(*_OF_NODES):
         for judged in missed(record):

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Generic, Protocol, TypeVar
 
-from railgauge.core.model import GOOD, Case, Judgement, Outcome, Transcript
+from railgauge.core.model import GOOD, Case, Judgement, Outcome, TimeSpan, Transcript
 from railgauge.core.question import LIMITS
 from railgauge.core.terms import BESIDE_ROLES
 from railgauge.diagnosis.model import Context, missed
@@ -25,7 +25,6 @@ from railgauge.tools.metric import LOWER
 _CLOCK = timedelta(milliseconds=50)
 LoadedPlace = tuple[str, str]
 """A node, and one of its parts, or empty for the node as a whole."""
-ReadingSpan = tuple[datetime, datetime]
 
 
 class LoadBeside(Protocol):
@@ -140,19 +139,10 @@ def case_of(record: ItemRecord) -> Case | None:
     return next((q.case for q in record.questions if q.kind == LIMITS and q.case), None)
 
 
-def measured_in(run: Sequence[Transcript], reading: ReadingSpan | None) -> bool:
+def measured_in(run: Sequence[Transcript], reading: TimeSpan | None) -> bool:
     """Whether a reading spans all commands of the measurement."""
-    commands = [span_of(one) for one in run if one.role not in BESIDE_ROLES]
+    commands = [one.span for one in run if one.role not in BESIDE_ROLES]
     if reading is None or not commands:
         return False
     begin, end = reading[0] - _CLOCK, reading[1] + _CLOCK
     return all(one and begin <= one[0] and one[1] <= end for one in commands)
-
-
-def span_of(transcript: Transcript) -> ReadingSpan | None:
-    """When a command began and ended; ``None`` if that cannot be read."""
-    try:
-        began = datetime.fromisoformat(transcript.started_at)
-        return (began, began + timedelta(seconds=transcript.duration_s)) if began.tzinfo else None
-    except (ValueError, OverflowError):
-        return None

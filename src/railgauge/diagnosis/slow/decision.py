@@ -24,7 +24,7 @@ FaultSlot = tuple[int, int]
 
 
 def slots(faults: Hypothesis) -> dict[FaultSlot, PartFault]:
-    """The faults of a hypothesis by their slots: a part may have two faults that differ in timing."""
+    """The faults of a hypothesis by slot: a part may have two faults that differ in timing."""
     found: dict[FaultSlot, PartFault] = {}
     for fault in faults:
         found[fault.part, sum(part == fault.part for part, _ in found)] = fault

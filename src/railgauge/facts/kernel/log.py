@@ -170,15 +170,6 @@ def remedy(complaint: str) -> str:
     return _RIGHT if denied else "read /dev/kmsg on the node by hand, as this login"
 
 
-def ends_at(transcript: Transcript) -> datetime | None:
-    """When a command ended by the controller's clock; ``None`` without a valid time."""
-    try:
-        start = datetime.fromisoformat(transcript.started_at)
-        return start + timedelta(seconds=transcript.duration_s)
-    except (ValueError, OverflowError):
-        return None
-
-
 def moments(
     records: Sequence[KernelRecord], reading: KernelReading, transcript: Transcript
 ) -> Iterator[datetime | None]:
@@ -187,7 +178,7 @@ def moments(
     The reading printed the node's uptime last. Records count by the uptime, so the node's date is
     not needed and may be wrong.
     """
-    end = ends_at(transcript)
+    end = transcript.span and transcript.span[1]
     for record in records:
         if end is None or reading.up_s is None:
             yield None

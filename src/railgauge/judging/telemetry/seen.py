@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import pairwise
 
 from railgauge.config.thresholds import Platform
@@ -156,23 +155,16 @@ def moved(
 
 def _started_before_s(transcript: Transcript, run: Sequence[Transcript]) -> float:
     """Return how long before the first command of the repeat its sampler was started."""
-    start, first = _moment(transcript), _start(run)
-    if start is None or first is None:
+    first = _start(run)
+    if transcript.span is None or first is None:
         raise TelemetryUnread("when the measurement began is not known")
-    return first - start
-
-
-def _moment(transcript: Transcript) -> float | None:
-    try:
-        return datetime.fromisoformat(transcript.started_at).timestamp()
-    except (ValueError, OverflowError):
-        return None
+    return first - transcript.span[0].timestamp()
 
 
 def _measuring(run: Iterable[Transcript]) -> list[tuple[float, float]]:
     """The start and the end of each command of the tool, by the controller's clock."""
-    tools = ((one, _moment(one)) for one in run if one.role not in BESIDE_ROLES)
-    return [(start, start + one.duration_s) for one, start in tools if start is not None]
+    spans = (one.span for one in run if one.role not in BESIDE_ROLES)
+    return [(span[0].timestamp(), span[1].timestamp()) for span in spans if span]
 
 
 def _start(run: Sequence[Transcript]) -> float | None:

@@ -12,9 +12,8 @@ clock, so setting the wall clock can hide load, but can add no more than the pau
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 
 from railgauge.core.question import CaseResult
 from railgauge.core.terms import WATCHING_ROLES
@@ -71,7 +70,6 @@ def of_case(result: CaseResult | None) -> Iterator[Stretch]:
     """
     every = (one for run in (result.runs if result else ()) for one in run)
     for output in (one for one in every if one.role not in WATCHING_ROLES):
-        with suppress(ValueError, OverflowError):
-            began = datetime.fromisoformat(output.started_at)
-            began = began if began.tzinfo else began.replace(tzinfo=timezone.utc)
-            yield Stretch(began, began + timedelta(seconds=max(0.0, output.duration_s)))
+        if output.span:
+            began, ended = output.span
+            yield Stretch(began, max(began, ended))
