@@ -268,6 +268,7 @@ class Command:
     where it runs; ``None`` for the node itself. ``daemons_on`` maps addresses to nodes: for a
     launcher, those on which the suite starts its daemons. ``asks`` is true for a command of the
     suite that gets a line of input for each question mark that it prints; others get no input.
+    ``programs`` are those that it starts on the node, if they are not just the first of ``argv``.
     """
 
     node: str
@@ -281,6 +282,7 @@ class Command:
     container: Container | None = None
     daemons_on: Mapping[str, str] = field(default_factory=dict)
     asks: bool = False
+    programs: tuple[str, ...] = field(default=(), compare=False)
 
 
 TimeSpan = tuple[datetime, datetime]

@@ -30,11 +30,10 @@ def located(
 
 
 def placed(command: Command, tools: Mapping[str, str]) -> Command:
-    """Return the command with the path of its program, if ``tools`` gives it one."""
-    program = located(tools, command.argv[0])
-    if program == command.argv[0]:
-        return command
-    return replace(command, argv=(program, *command.argv[1:]))
+    """Return the command with the paths of its programs, if ``tools`` gives them any."""
+    first, *others = command.argv
+    started = tuple(located(tools, one) for one in command.programs)
+    return replace(command, argv=(located(tools, first), *others), programs=started)
 
 
 def folders(tools: Mapping[str, str], names: Iterable[str]) -> tuple[str, ...]:

@@ -9,13 +9,9 @@ from railgauge.config.thresholds import Platform
 from railgauge.core.model import Cluster
 from railgauge.core.terms import Scope
 from railgauge.planning import plan
-from railgauge.planning.vendor import platform_stack
-from railgauge.tools import Setting, container_of
-from railgauge.tools.options import program
+from railgauge.tools import container_of
 
-# Tools that a launcher starts -> their program; empty if it is the measurement's command.
-_LAUNCHED = {"mpi-bench": "mpi-bench", "train-bench": "train-bench", "ccl-tests": ""}
-_FEW = 3  # nodes, which make a pair and a group
+_FEW = 4  # nodes, which make a pair, a group, and a pair beside others
 _PORT = 18515  # any value will do for a command that is only planned
 
 
@@ -33,9 +29,6 @@ def programs(platform: Platform, cluster: Cluster) -> tuple[str, ...]:
         case = next((case for _, case in plan.cases(one, level)), None)
         if case is None:
             continue
-        setting = Setting(case, measurement, few, platform_stack(one), one, {})
         for command in plan.commands(case, one, few, _PORT):
-            found[command.argv[0]] = None
-        if measurement.tool in _LAUNCHED:
-            found[program(setting, _LAUNCHED[measurement.tool] or measurement.command)] = None
+            found |= dict.fromkeys(command.programs or command.argv[:1])
     return tuple(found)

@@ -19,7 +19,7 @@ from railgauge.core.problems import ProblemKind
 from railgauge.tools import Setting, on_storage
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, LOWER, Metric
-from railgauge.tools.options import on_its_node, program, read_options
+from railgauge.tools.options import on_its_node, program, read_options, starting
 from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal, long_enough
 from railgauge.tools.text import clean
 
@@ -125,9 +125,11 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
             options.refuse(what, f"gds_gpu: 0 to {gpus.count - 1}")
     folders = on_storage.own_folders(setting, mounts)
     phases = (one.word(folders[name]) for name in mounts for one in _phases(name, mounts[name]))
-    words = ("\n".join(folders.values()), on_storage.needs_kib(mounts), program(setting, "gdsio"))
+    gdsio = program(setting, "gdsio")
+    words = ("\n".join(folders.values()), on_storage.needs_kib(mounts), gdsio)
     order = {**setting.environment, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-    return on_its_node(setting, ("sh", "-c", _SCRIPT, "gdsio", *words, *phases), order)
+    argv = ("sh", "-c", _SCRIPT, "gdsio", *words, *phases)
+    return starting((gdsio,), on_its_node(setting, argv, order))
 
 
 def _phases(name: str, asked: Mapping[str, Any]) -> Iterator[_Phase]:

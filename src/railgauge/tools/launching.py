@@ -99,8 +99,8 @@ def _named(words: tuple[str, ...]) -> dict[int, str]:
     return found
 
 
-def launched(setting: Setting, launch: Launch) -> Command:
-    """Return the launcher's command, which runs on the first node.
+def launched(setting: Setting, launch: Launch, started: str) -> Command:
+    """Return the launcher's command, which runs on the first node; its ranks run ``started``.
 
     With ``launch: through-suite`` the suite starts the launcher's daemons on the nodes. If the
     launcher is asked to bind each rank to a core, each rank prints its core.
@@ -111,10 +111,12 @@ def launched(setting: Setting, launch: Launch) -> Command:
     if on_core.is_asked(launch.options):
         program = on_core.on_core(program)
     launch = replace(launch, through_suite=through, program=program)
+    argv = launcher(setting.cluster.launcher).argv(launch)
     return Command(
         node=setting.case.nodes[0],
-        argv=launcher(setting.cluster.launcher).argv(launch),
+        argv=argv,
         time_limit_s=setting.measurement.time_limit_s,
         environment={**(mpich.within(launch.ports) if launch.ports else {}), **launch.by_name},
         daemons_on=others if through else {},
+        programs=(argv[0], started),
     )

@@ -144,6 +144,11 @@ def command_on(
     return Command(node, tuple(argv), environment, limit_s, listens_on)
 
 
+def starting(programs: tuple[str, ...], commands: Iterable[Command]) -> tuple[Command, ...]:
+    """Return the commands of a tool's own script with the programs that it starts."""
+    return tuple(replace(one, programs=programs) for one in commands)
+
+
 def one_size(setting: Setting) -> int | None:
     """Return the case's message size in bytes, or ``None``; ``BadInput`` for several."""
     sizes = sorted(set(setting.case.sizes))

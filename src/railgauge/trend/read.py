@@ -78,7 +78,7 @@ def night_of(folder: Path) -> Night:
 
 
 def with_repeats(nights: Iterable[tuple[Path, Night]]) -> dict[Path, tuple[str, Path]]:
-    """The folders with measurements that a folder before them has: the run that made them, and it."""
+    """Folders with measurements that an earlier one has: the run that made them, that folder."""
     seen: dict[str, Path] = {}
     repeats: dict[Path, tuple[str, Path]] = {}
     for folder, night in nights:

@@ -9,7 +9,7 @@ from railgauge.core.model import Command, Parsed
 from railgauge.tools import Setting
 from railgauge.tools.blas_bench.each_gpu import on_each_gpu
 from railgauge.tools.blas_bench.table import read
-from railgauge.tools.options import Options, on_its_node, program, read_options
+from railgauge.tools.options import Options, on_its_node, program, read_options, starting
 from railgauge.tools.output_checks import (
     OutputCheck,
     SideOutput,
@@ -68,7 +68,9 @@ class BlasBench:
         argv = (program(setting, self.name), *self._flags(options, form))
         cycles = _count(options, "cycles")
         on_each = on_each_gpu(self.name, argv, gpus.count, cycles)
-        return on_its_node(setting, on_each, {"LC_ALL": "C", **setting.environment})
+        return starting(
+            argv[:1], on_its_node(setting, on_each, {"LC_ALL": "C", **setting.environment})
+        )
 
     def parse(self, text: str) -> Parsed:
         """Read its rows (see ``table.read``). Never raises."""

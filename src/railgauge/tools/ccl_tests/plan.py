@@ -89,7 +89,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
         allow_run_as_root=may_be_root(setting),
         ports=setting.cluster.ports,
     )
-    return (launched(setting, launch),)
+    return (launched(setting, launch, test[0]),)
 
 
 def form(figure: ToolFigure) -> FigureForm:

@@ -169,9 +169,10 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:
     limit_s = setting.measurement.time_limit_s
     serving = ("sh", "-c", _SERVER, "congestion", *servers)
     leading = ("sh", "-c", _CLIENT, "congestion", *clients, str(_PATIENCE_S), *launcher.argv)
+    tests = tuple(side.argv[0] for ends in sides for side in ends)
     return (
-        Command(target, serving, time_limit_s=limit_s, listens_on=port),
-        replace(launcher, node=source, argv=leading),
+        Command(target, serving, time_limit_s=limit_s, listens_on=port, programs=tests),
+        replace(launcher, node=source, argv=leading, programs=(*tests, *launcher.programs)),
     )
 
 

@@ -12,7 +12,7 @@ from railgauge.core.storage import FIGURES
 from railgauge.tools import Setting, on_storage
 from railgauge.tools.fio import together
 from railgauge.tools.metric import HIGHER, LOWER, Metric
-from railgauge.tools.options import on_its_node, program, read_options
+from railgauge.tools.options import on_its_node, program, read_options, starting
 from railgauge.tools.output_checks import OutputCheck, SideOutput, ToolRequest, equal, long_enough
 
 METRICS = (
@@ -105,17 +105,17 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     node's PATH, or at the path under ``fio`` in the hostfile's ``tools``. Raises ``BadInput``.
     """
     options = read_options(setting, frozenset({"mounts", "together"}), COMMANDS)
+    fio = program(setting, "fio")
     mounts = on_storage.reached_mounts(setting)
     if not mounts:
         options.refuse("no mounts to measure", "declare them in the hostfile, under storage:")
     if options.flag("together"):
-        return tuple(together.commands(setting, mounts, program(setting, "fio")))
+        return starting((fio,), together.commands(setting, mounts, fio))
     folders = on_storage.own_folders(setting, mounts)
     jobs = (word for job in _jobs(mounts) for word in job.argv(folders[job.mount]))
     needs = on_storage.needs_kib(mounts)
-    fio = (program(setting, "fio"), "--output-format=json", "--thread", *jobs)
-    wrapped = ("sh", "-c", _SCRIPT, "fio", "\n".join(folders.values()), needs, *fio)
-    return on_its_node(setting, wrapped)
+    words = ("\n".join(folders.values()), needs, fio, "--output-format=json", "--thread", *jobs)
+    return starting((fio,), on_its_node(setting, ("sh", "-c", _SCRIPT, "fio", *words)))
 
 
 def _jobs(mounts: Mapping[str, Mapping[str, Any]]) -> Iterator[_Job]:

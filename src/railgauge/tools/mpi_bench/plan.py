@@ -62,7 +62,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     )
     if launch.ranks < 2:  # noqa: PLR2004
         options.refuse("a collective needs 2 ranks or more", "use more nodes or more ranks a node")
-    return (launched(setting, launch),)
+    return (launched(setting, launch, test[0]),)
 
 
 def form(figure: ToolFigure) -> FigureForm:

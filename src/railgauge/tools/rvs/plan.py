@@ -7,7 +7,7 @@ import re
 from railgauge.core.model import Command
 from railgauge.tools import Setting
 from railgauge.tools.metric import HIGHER, Metric, several
-from railgauge.tools.options import Options, on_its_node, program, read_options
+from railgauge.tools.options import Options, on_its_node, program, read_options, starting
 from railgauge.tools.output_checks import (
     OutputCheck,
     SideOutput,
@@ -46,8 +46,9 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:  # noqa: ARG00
     if len(given) != 1:
         options.refuse(f"{len(given)} of {', '.join(_CHOICES)} are given", "give one of them")
     value = _checked(options, given[0])
-    argv = ("sh", "-c", _SCRIPT, "rvs", program(setting, "rvs"), _CHOICES[given[0]], value)
-    return on_its_node(setting, argv, {"LC_ALL": "C"})
+    rvs = program(setting, "rvs")
+    argv = ("sh", "-c", _SCRIPT, "rvs", rvs, _CHOICES[given[0]], value)
+    return starting((rvs,), on_its_node(setting, argv, {"LC_ALL": "C"}))
 
 
 def _checked(options: Options, name: str) -> str:

@@ -82,7 +82,7 @@ def commands(setting: Setting, port: int) -> tuple[Command, ...]:
         allow_run_as_root=may_be_root(setting),
         ports=setting.cluster.ports,
     )
-    return (launched(setting, launch),)
+    return (launched(setting, launch, argv[0]),)
 
 
 def form(figure: ToolFigure) -> FigureForm | None:
