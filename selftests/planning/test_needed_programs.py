@@ -15,7 +15,7 @@ POOL = StorageMount(
     "a contract",
     shared=True,
     least={"write_mb_per_s": 1.0},
-    gds={"read_mb_per_s": 1.0},
+    gds={"read": 1.0},
 )
 
 
