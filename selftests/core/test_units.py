@@ -10,6 +10,7 @@ from railgauge.core.errors import BadInput, UnitUnknown
 from railgauge.core.units import (
     KNOWN_UNITS,
     convert,
+    digits,
     dimension,
     format_size,
     format_value,
@@ -100,8 +101,12 @@ def test_the_shortest_exact_spelling():
 
 
 def test_values_for_people():
-    assert format_value(392.57, "Gb/s") == "392.57 Gb/s"
+    assert format_value(392.57, "Gb/s") == "392.6 Gb/s"
     assert format_value(0.05727, "Gb/s") == "0.05727 Gb/s"
-    assert format_value(math.nan, "us") == "nan us"
+    assert format_value(1.15, "us") == "1.15 µs"
+    assert format_value(math.nan, "us") == "nan µs"
     assert format_value(0.1054, "1") == "0.1054"
     assert format_value(64, "count") == "64"
+    assert [digits(value) for value in (0, 0.12345, 1, 99.999, 1234.5, 12345.67, 1e9)] == [
+        "0", "0.1235", "1", "100", "1234", "12346", "1000000000",
+    ]  # fmt: skip

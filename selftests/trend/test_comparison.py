@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from railgauge.core.errors import BadInput
-from railgauge.core.wording import shown
 from railgauge.trend import comparison_text
 from railgauge.trend.compared import ALIKE, BETTER, NODES, RAILS, UNSURE, WORSE, RunSide
 from railgauge.trend.comparison import compare
@@ -317,5 +316,5 @@ def test_the_page_is_one_file_and_escapes_names():
         assert word not in made
     assert "WORSE: 13 series compared: 1 worse" in made
     for one in found.series:
-        text = shown(comparison_text.sentence(one))
+        text = comparison_text.sentence(one)
         assert text.replace("<", "&lt;").replace(">", "&gt;") in made

@@ -11,8 +11,6 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from railgauge.core.wording import shown
-
 # In a set of nodes, such as n[1,11-13],mx07; no comma of a number.
 _BETWEEN_NODES = re.compile(r"(?<=,)(?=[^\W\d]|[\d,-]+\])")
 
@@ -49,5 +47,5 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"shown": shown, "between_nodes": between_nodes}
+    made.filters["between_nodes"] = between_nodes
     return made

@@ -10,7 +10,6 @@ binary::
 
 from __future__ import annotations
 
-import math
 import re
 
 from railgauge.core.errors import BadInput, UnitUnknown
@@ -101,14 +100,20 @@ def format_sweep(sweep: Sweep) -> str:
 
 
 def format_value(value: float, unit: str) -> str:
-    """Return a value for display: four significant digits below 100, else two decimals.
+    """Return a value for display, such as ``391.9 Gb/s``; plain numbers have no unit."""
+    text = digits(value)
+    return text if unit in _FACTORS["number"] else f"{text} {spelled(unit)}"
 
-    Plain numbers and counts are shown without a unit.
-    """
-    if not math.isfinite(value):
-        return f"{value} {unit}"
-    digits = f"{value:.4g}" if abs(value) < 100 else f"{value:.2f}"  # noqa: PLR2004
-    return digits if unit in _FACTORS["number"] else f"{digits} {unit}"
+
+def digits(value: float) -> str:
+    """Return a number with at most four significant digits: ``4.57``, ``391.9``, ``12346``."""
+    text = f"{value:.4g}"
+    return f"{value:.0f}" if "e+" in text else text
+
+
+def spelled(unit: str) -> str:
+    """Return a unit as messages and pages spell it; tools and files write ``us``."""
+    return "µs" if unit == "us" else unit
 
 
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86400

@@ -318,6 +318,10 @@ class Context:
                     yield record, judged
 
 
+CauseRule = Callable[[Context], Iterable[Finding]]
+"""Finds what one kind of evidence shows in the items that no earlier rule has explained."""
+
+
 def missed(record: ItemRecord) -> Sequence[Judgement]:
     """The judgements of an item that missed their limits."""
     return [judged for judged in record.judgements if judged.outcome is Outcome.FAILED]

@@ -16,10 +16,18 @@ from railgauge.core.progress import PROGRESS_OF_PROCESS
 from railgauge.diagnosis.as_cause import cause_of, of_the_rest
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.catalogue.effect import Harm
-from railgauge.diagnosis.facts import FACTS, LAST, PAYLOAD, CauseRule, failing_pairs, scaling
+from railgauge.diagnosis.facts import FACTS, LAST, PAYLOAD, failing_pairs, scaling
 from railgauge.diagnosis.facts.scaling import StepSearch
 from railgauge.diagnosis.folding import folded
-from railgauge.diagnosis.model import STRAGGLER, WENT_WRONG, Cause, Context, Finding, RunResults
+from railgauge.diagnosis.model import (
+    STRAGGLER,
+    WENT_WRONG,
+    Cause,
+    CauseRule,
+    Context,
+    Finding,
+    RunResults,
+)
 from railgauge.diagnosis.ordering import by_harm
 from railgauge.diagnosis.reach import can_slow, can_stop, devices_of, explains, nodes_of
 from railgauge.diagnosis.remeasured import with_second_look

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from railgauge.core.model import GOOD, Judgement, Outcome
 from railgauge.core.units import format_value
-from railgauge.core.wording import shown
 from railgauge.judging.record import ItemRecord
 from railgauge.report.certificate import summary
 from railgauge.report.lines import ReportLines
@@ -153,13 +152,13 @@ def _number(item: ItemRecord, links: PageLinks) -> list[str]:
         return []
     if item.outcome in GOOD:
         return [f"{number} items, of each metric the one with the smallest margin"]
-    return [shown(item.reason.partition(":")[0])]
+    return [item.reason.partition(":")[0]]
 
 
 def _why(item: ItemRecord) -> list[str]:
     """Return why an item was not judged; a judged item shows it in numbers."""
     is_judged = item.judgements and item.outcome in (*GOOD, Outcome.FAILED)
-    return [] if is_judged or not item.reason else [shown(item.reason)]
+    return [] if is_judged or not item.reason else [item.reason]
 
 
 def _lines(item: ItemRecord, text_of: Callable[[Judgement], str]) -> list[str]:
@@ -171,15 +170,15 @@ def _lines(item: ItemRecord, text_of: Callable[[Judgement], str]) -> list[str]:
 
 
 def _measured(judged: Judgement) -> str:
-    return shown(judged.measured)
+    return judged.measured
 
 
 def _limit(judged: Judgement) -> str:
     """Return the limit, with the ideal and the physical ceiling if they are known."""
     beside = {"ideal": judged.ideal, "ceiling": judged.physical_ceiling}
     extra = [
-        f"{name} {shown(format_value(value, judged.unit))}"
+        f"{name} {format_value(value, judged.unit)}"
         for name, value in beside.items()
         if value is not None
     ]
-    return ", ".join([shown(judged.limit), *extra])
+    return ", ".join([judged.limit, *extra])

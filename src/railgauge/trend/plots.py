@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from railgauge.core.wording import digits, spelled
+from railgauge.core.units import digits, spelled
 
 _WIDTH, _HEIGHT = 480, 188
 _LEFT, _RIGHT, _TOP, _BOTTOM = 90, 12, 30, 30

@@ -6,8 +6,6 @@ place. Rules run in the order of ``FACTS``, the lowest rung first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
 from railgauge.diagnosis.facts import (
     collectives,
     congestion,
@@ -27,9 +25,7 @@ from railgauge.diagnosis.facts import (
     unmeasured,
     unresolved,
 )
-from railgauge.diagnosis.model import Context, Finding
-
-CauseRule = Callable[[Context], Iterable[Finding]]
+from railgauge.diagnosis.model import CauseRule
 
 FACTS: tuple[CauseRule, ...] = (
     *unmeasured.FIRST,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from railgauge.core.model import Judgement
@@ -15,7 +15,7 @@ from railgauge.diagnosis.facts.pattern import (
     passed_pairs,
     swing_in,
 )
-from railgauge.diagnosis.model import Context, Finding, Where, missed, worst_of
+from railgauge.diagnosis.model import CauseRule, Context, Finding, Where, missed, worst_of
 from railgauge.judging.record import ItemRecord
 from railgauge.planning.variables import differs
 from railgauge.tools.metric import SCALING
@@ -154,8 +154,8 @@ def _shows_scaling(record: ItemRecord) -> bool:
     return any(judged.metric == SCALING.name for judged in record.judgements)
 
 
-FACTS: tuple[Callable[[Context], Iterator[Finding]], ...] = (link_errors,)
-PAYLOAD: tuple[Callable[[Context], Iterator[Finding]], ...] = (
+FACTS: tuple[CauseRule, ...] = (link_errors,)
+PAYLOAD: tuple[CauseRule, ...] = (
     tuning, transports, past_gpu_memory, idle_nics, unstable, poor_scaling,
 )  # fmt: skip
 """Which way the payload of collectives went, which a slow part may explain."""

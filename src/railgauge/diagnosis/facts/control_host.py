@@ -16,7 +16,7 @@ Where that is not known, the cause is undecided and says what to measure again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from railgauge.core.model import GOOD, Transcript
 from railgauge.core.naming import among, listed
@@ -27,7 +27,7 @@ from railgauge.diagnosis.facts.under_load import (
     case_of,
     measured_in,
 )
-from railgauge.diagnosis.model import LIKELY, OPEN, Context, Finding, Where, missed
+from railgauge.diagnosis.model import LIKELY, OPEN, CauseRule, Context, Finding, Where, missed
 from railgauge.facts import NodeFacts
 from railgauge.facts.control_host import HostLoad, parse
 from railgauge.judging.record import ItemRecord
@@ -147,4 +147,4 @@ def _load(run: tuple[Transcript, ...]) -> HostLoad | None:
     return parse(read[0].stdout, read[0].duration_s)
 
 
-RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (busy,)
+RULES: tuple[CauseRule, ...] = (busy,)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from railgauge.core.errors import DeviceMissing
 from railgauge.diagnosis.catalogue import CATALOGUE
 from railgauge.diagnosis.facts.pattern import Pattern, between_nodes
-from railgauge.diagnosis.model import Context, Finding, Where
+from railgauge.diagnosis.model import CauseRule, Context, Finding, Where
 from railgauge.diagnosis.symptoms import Symptom, blames, reported, symptoms, tool_of
 from railgauge.judging.record import ItemRecord
 
@@ -63,4 +63,4 @@ def _reported(record: ItemRecord) -> str:
     return _BY_PROBLEM.get(problem, "") if problem else ""
 
 
-RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (lost_devices, reports)
+RULES: tuple[CauseRule, ...] = (lost_devices, reports)

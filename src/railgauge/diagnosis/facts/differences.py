@@ -13,13 +13,13 @@ in the hostfile the other nodes would be the ones at fault (``version-mismatch``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from railgauge.config.thresholds import VERSIONS
 from railgauge.core.naming import folded, listed
 from railgauge.diagnosis.facts.host import by_device, cause_of, is_compared
-from railgauge.diagnosis.model import Context, Finding, Where, missed
+from railgauge.diagnosis.model import CauseRule, Context, Finding, Where, missed
 from railgauge.judging.record import ItemRecord
 
 _FIRMWARE = ("nic_firmware", "gpu_vbios")
@@ -198,4 +198,4 @@ def _places(context: Context, compared: Compared, group: Sequence[ItemRecord]) -
     return listed(parts_named, _MOST_VALUES)
 
 
-RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (differences,)
+RULES: tuple[CauseRule, ...] = (differences,)

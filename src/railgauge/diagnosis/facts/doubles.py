@@ -6,10 +6,10 @@ and those of their machine id as well. The result is one cause, ``one-machine`` 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from railgauge.core.naming import folded
-from railgauge.diagnosis.model import Context, Finding, Where, missed
+from railgauge.diagnosis.model import CauseRule, Context, Finding, Where, missed
 from railgauge.judging.record import ItemRecord
 
 _MACHINE, _IMAGE, _PORT, _GUID = "boot_id", "machine_id", "port_address", "node_guid"
@@ -111,4 +111,4 @@ def _alike_without(context: Context, subject: str, nodes: Collection[str]) -> bo
     return len({r.judgements[0].measured for r in records if r.nodes[0] not in nodes}) == 1
 
 
-RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (shared, unset, cpus_offline)
+RULES: tuple[CauseRule, ...] = (shared, unset, cpus_offline)

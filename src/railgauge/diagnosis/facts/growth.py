@@ -7,7 +7,7 @@ counters are no causes of their own beside what explains them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from railgauge.config.thresholds.counter_groups import (
@@ -18,7 +18,7 @@ from railgauge.config.thresholds.counter_groups import (
 )
 from railgauge.core.errors import CountersUnread
 from railgauge.core.model import Judgement
-from railgauge.diagnosis.model import Context, Finding, Where, missed
+from railgauge.diagnosis.model import CauseRule, Context, Finding, Where, missed
 from railgauge.diagnosis.reach import devices_of
 from railgauge.judging.growth import SUBJECT
 from railgauge.judging.record import ItemRecord
@@ -147,5 +147,5 @@ def unread(context: Context) -> Iterator[Finding]:
             yield Finding("counters-unread", Where(record.nodes[0]), says, (record,))
 
 
-RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (grown,)
-UNREAD: tuple[Callable[[Context], Iterator[Finding]], ...] = (unread,)
+RULES: tuple[CauseRule, ...] = (grown,)
+UNREAD: tuple[CauseRule, ...] = (unread,)

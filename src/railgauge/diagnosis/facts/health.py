@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
-from railgauge.diagnosis.model import Context, Finding, JudgedItem, Where, missed
+from railgauge.diagnosis.model import CauseRule, Context, Finding, JudgedItem, Where, missed
 
 _OF_MEMORY = frozenset({"GPU Memory", "Memtest", "Page Retirement/Row Remap"})
 _CHECKS = "azure-nhc"
@@ -43,4 +43,4 @@ def _finding(cause: str, where: Where, found: list[JudgedItem]) -> Finding:
     return Finding(cause, where, "; ".join(says[:_MOST]) + more, tuple(evidence.values()))
 
 
-RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (failed_tests, failed_checks)
+RULES: tuple[CauseRule, ...] = (failed_tests, failed_checks)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from railgauge.config.thresholds import DMA_BUF, PEER_MODULES, VERSIONS
 from railgauge.core.errors import VersionUndeclared
 from railgauge.core.terms import Rung
 from railgauge.diagnosis.catalogue.effect import PLACE_FACTS, PORT_FACTS
-from railgauge.diagnosis.model import Context, Finding, Where, by_node, missed
+from railgauge.diagnosis.model import CauseRule, Context, Finding, Where, by_node, missed
 from railgauge.facts import NodeFacts
 from railgauge.facts.visible import HIDES
 from railgauge.judging.record import ItemRecord
@@ -345,6 +345,6 @@ def _by_part(records: Iterable[ItemRecord]) -> dict[tuple[str, str], list[ItemRe
     return found
 
 
-RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (
+RULES: tuple[CauseRule, ...] = (
     lost_nics, hidden_gpus, lost_gpus, ports, peer_memory, gpu_processes, settings, undeclared,
 )  # fmt: skip

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from railgauge.core.errors import KernelLogUnread
 from railgauge.core.model import Judgement
 from railgauge.diagnosis.catalogue import CATALOGUE
-from railgauge.diagnosis.model import Context, Finding, Where, missed
+from railgauge.diagnosis.model import CauseRule, Context, Finding, Where, missed
 from railgauge.judging.kernel_log import SUBJECT
 from railgauge.judging.record import ItemRecord
 
@@ -42,4 +42,4 @@ def _why(record: ItemRecord) -> str:
     return record.reason.removeprefix(f"{record.nodes[0]}: ")
 
 
-RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (logged, unread)
+RULES: tuple[CauseRule, ...] = (logged, unread)

@@ -9,7 +9,7 @@ undecided, and says what to measure again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from railgauge.core.model import TimeSpan, Transcript
@@ -19,7 +19,7 @@ from railgauge.diagnosis.facts.under_load import (
     LoadedItem,
     measured_in,
 )
-from railgauge.diagnosis.model import LIKELY, OPEN, Context, Finding, Where
+from railgauge.diagnosis.model import LIKELY, OPEN, CauseRule, Context, Finding, Where
 from railgauge.facts.steal import StolenTime, parse
 
 CAUSE = "cpu-steal"
@@ -119,4 +119,4 @@ def _between(before: Transcript, after: Transcript) -> TimeSpan | None:
     return (first[1], last[0]) if first and last else None
 
 
-RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (stolen,)
+RULES: tuple[CauseRule, ...] = (stolen,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -11,7 +11,7 @@ from railgauge.config.thresholds.storage import GROUP_STORAGE, NODE_GDS, NODE_ST
 from railgauge.core.naming import folded
 from railgauge.core.storage import TOGETHER, StorageMount
 from railgauge.core.terms import BESIDE_ROLES
-from railgauge.diagnosis.model import Context, Finding, JudgedItem, Where, missed
+from railgauge.diagnosis.model import CauseRule, Context, Finding, JudgedItem, Where, missed
 from railgauge.judging.record import ItemRecord
 from railgauge.tools.fio.parse import parse
 from railgauge.tools.fio.together import SharedRun, shared_run
@@ -132,4 +132,4 @@ def _runs(context: Context, record: ItemRecord) -> tuple[SharedRun, ...]:
     return tuple(map(shared_run, sides))
 
 
-RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (slow_storage, shared_storage)
+RULES: tuple[CauseRule, ...] = (slow_storage, shared_storage)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from railgauge.core.model import Judgement
 from railgauge.core.problems import ProblemKind
-from railgauge.diagnosis.model import Context, Finding, JudgedItem, Where, missed
+from railgauge.diagnosis.model import CauseRule, Context, Finding, JudgedItem, Where, missed
 from railgauge.judging.links import (
     BIT_ERRORS,
     CABLING,
@@ -145,4 +145,4 @@ def _judged(context: Context, *metrics: str) -> Iterable[JudgedItem]:
                 yield record, judged
 
 
-RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (subnet,)
+RULES: tuple[CauseRule, ...] = (subnet,)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from railgauge.core.errors import TelemetryUnread
 from railgauge.core.model import Judgement
-from railgauge.diagnosis.model import Context, Finding, Where, missed
+from railgauge.diagnosis.model import CauseRule, Context, Finding, Where, missed
 from railgauge.judging.telemetry import SUBJECT
 
 
@@ -29,4 +29,4 @@ def unread(context: Context) -> Iterator[Finding]:
             yield Finding("telemetry-unread", Where(record.nodes[0]), says, (record,))
 
 
-RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (throttled, unread)
+RULES: tuple[CauseRule, ...] = (throttled, unread)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.model import Context, Finding, Where, worst_of
+from railgauge.diagnosis.model import CauseRule, Context, Finding, Where, worst_of
 
 
 def late_ranks(context: Context) -> Iterator[Finding]:
@@ -25,4 +25,4 @@ def _on_one_node(context: Context, metric: str, cause: str) -> Iterator[Finding]
             yield Finding(cause, Where(node, record.part_at(node)), worst_of([record]), (record,))
 
 
-RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (late_ranks, starved_loaders)
+RULES: tuple[CauseRule, ...] = (late_ranks, starved_loaders)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from railgauge.core.errors import (
@@ -20,7 +20,17 @@ from railgauge.core.terms import Rung
 from railgauge.diagnosis.facts.common_errors import OF_A_LAUNCH, common_errors, error_of
 from railgauge.diagnosis.facts.failing_pairs import failed
 from railgauge.diagnosis.facts.pattern import Pattern, between_nodes
-from railgauge.diagnosis.model import AGAIN, OPEN, TOOL, Context, Finding, Where, by_node, missed
+from railgauge.diagnosis.model import (
+    AGAIN,
+    OPEN,
+    TOOL,
+    CauseRule,
+    Context,
+    Finding,
+    Where,
+    by_node,
+    missed,
+)
 from railgauge.diagnosis.symptoms import Symptom, blames, symptoms
 from railgauge.judging.correctness import CORRUPTION, has_right_results
 from railgauge.judging.record import ItemRecord
@@ -203,10 +213,10 @@ def _grouped(context: Context, kinds: Collection[str]) -> dict[tuple[str, str], 
     return found
 
 
-FIRST: tuple[Callable[[Context], Iterator[Finding]], ...] = (
+FIRST: tuple[CauseRule, ...] = (
     lost_nodes, missing_tools, corruption, shared_corruption,
 )  # fmt: skip
-LAST: tuple[Callable[[Context], Iterator[Finding]], ...] = (
+LAST: tuple[CauseRule, ...] = (
     same_errors,
     failing_launches,
     failing_tools,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from railgauge.core.errors import NameNotResolved
 from railgauge.core.model import Outcome
 from railgauge.core.terms import Rung
-from railgauge.diagnosis.model import Context, Finding, Where
+from railgauge.diagnosis.model import CauseRule, Context, Finding, Where
 from railgauge.judging.record import ItemRecord
 
 CAUSE = "name-not-resolved"
@@ -63,4 +63,4 @@ def _reached(context: Context, asker: str) -> set[str]:
     }
 
 
-RULES: tuple[Callable[[Context], Iterator[Finding]], ...] = (unresolved,)
+RULES: tuple[CauseRule, ...] = (unresolved,)

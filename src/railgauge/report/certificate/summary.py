@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from railgauge.core.model import GOOD, Judgement, Outcome
-from railgauge.core.units import format_size, format_value
-from railgauge.core.wording import shown, spelled
+from railgauge.core.units import format_size, format_value, spelled
 from railgauge.diagnosis import Cause
 from railgauge.judging.record import ItemRecord
 
@@ -151,8 +150,8 @@ def _plain(value: float, unit: str) -> str:
 
 
 def _without(text: str, unit: str) -> str:
-    """Return a value or a limit without its unit, at the precision of pages."""
-    return shown(text).removesuffix(f" {spelled(unit)}")
+    """Return a value or a limit without its unit."""
+    return text.removesuffix(f" {spelled(unit)}")
 
 
 def _worst(one: Judgement) -> tuple[float, ...]:
@@ -194,7 +193,7 @@ def checked(records: Iterable[ItemRecord]) -> list[CheckedRow]:
 
 def _checked(name: str, made: Sequence[Judgement], silent: Sequence[Outcome]) -> CheckedRow:
     outcomes = [*(one.outcome for one in made), *silent]
-    limit = _alike(shown(one.limit) for one in made) if made else ""
+    limit = _alike(one.limit for one in made) if made else ""
     basis = made[0].basis if made else ""
     return CheckedRow(name, len(outcomes), limit, basis, result(outcomes), _is_good(outcomes))
 

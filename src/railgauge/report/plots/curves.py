@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from railgauge.config.thresholds.model import Platform
 from railgauge.core import naming
 from railgauge.core.model import Judgement, Outcome
-from railgauge.core.units import format_size, format_value
-from railgauge.core.wording import digits, shown, spelled
+from railgauge.core.units import digits, format_size, format_value, spelled
 from railgauge.judging.record import ItemRecord
 from railgauge.report.plots import svg
 from railgauge.report.plots.axes import Scale, around, natural
@@ -191,7 +190,7 @@ def _samples(dots: Sequence[_Dot], x: float, y: Scale, unit: str, jitter: float)
     for number, dot in enumerate(ordered):
         aside = ((number * 7) % 11 - 5) / 5 * jitter if len(ordered) > 1 else 0.0
         mark = svg.cross if dot.missed else svg.circle
-        hover = f"{dot.where}: {shown(format_value(dot.value, unit))}".lstrip(": ")
+        hover = f"{dot.where}: {format_value(dot.value, unit)}".lstrip(": ")
         yield mark(x + aside, y.at(dot.value), hover)
 
 

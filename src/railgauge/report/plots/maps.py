@@ -9,7 +9,6 @@ from railgauge.core import naming
 from railgauge.core.model import Cluster, Judgement, Outcome
 from railgauge.core.terms import Rung
 from railgauge.core.units import format_size, format_value
-from railgauge.core.wording import shown
 from railgauge.judging.record import ItemRecord
 from railgauge.report.plots import svg
 from railgauge.report.plots.axes import natural
@@ -166,11 +165,9 @@ def _cell(records: Sequence[ItemRecord]) -> Cell:
         return Cell(letter or "ok", letter=letter, hover=_outcomes(records))
     judged, record = min(measured, key=lambda pair: pair[0].margin or 0.0)
     margin = judged.margin or 0.0
-    value = shown(format_value(judged.worst or 0.0, judged.unit))
+    value = format_value(judged.worst or 0.0, judged.unit)
     at = " ".join(filter(None, (naming.place(record.nodes), record.pairing, _size(record))))
-    hover = shown(
-        f"{at}: {judged.metric} {judged.measured}, limit {judged.limit}; {_outcomes(records)}"
-    )
+    hover = f"{at}: {judged.metric} {judged.measured}, limit {judged.limit}; {_outcomes(records)}"
     return Cell(f"{margin:+.1%}", value, margin, letter, hover)
 
 

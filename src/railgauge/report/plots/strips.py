@@ -9,8 +9,7 @@ from statistics import median_high
 from railgauge.core import naming
 from railgauge.core.errors import RailgaugeError
 from railgauge.core.model import Judgement, Outcome
-from railgauge.core.units import format_size, format_value
-from railgauge.core.wording import digits, shown
+from railgauge.core.units import digits, format_size, format_value
 from railgauge.judging.dispersion import TWO_GROUPS, Groups, spread, two_groups
 from railgauge.judging.record import ItemRecord
 from railgauge.report.plots import svg
@@ -110,10 +109,10 @@ def _short(name: str) -> str:
 def _spread_text(one: _Strip) -> str:
     groups, unit = one.groups, one.judged.unit
     if groups is None:
-        return f"one group, cv {one.cv:.1%}, median {shown(format_value(_median(one), unit))}"
+        return f"one group, cv {one.cv:.1%}, median {format_value(_median(one), unit)}"
     return (
         f"TWO GROUPS: {groups.low_count} around {digits(groups.low)}, "
-        f"{groups.high_count} around {shown(format_value(groups.high, unit))}"
+        f"{groups.high_count} around {format_value(groups.high, unit)}"
     )
 
 
