@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import codecs
 import json
+import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +47,7 @@ def print_json(data: object) -> None:
     """Print JSON; characters that could control the terminal, or cannot be shown, are escaped."""
     plain = (sys.stdout.encoding or "utf-8").lower() not in ("utf-8", "utf8")
     json_text = json.dumps(data, indent=2, ensure_ascii=plain, allow_nan=False)
-    print(json_text if json_text.isascii() and "\x7f" not in json_text else _escaped(json_text))
+    print(_escaped(json_text))
 
 
 def _escaped(json_text: str) -> str:
@@ -54,17 +56,21 @@ def _escaped(json_text: str) -> str:
     def escape(char: str) -> str:
         return json.dumps(char)[1:-1] if ord(char) > _DEL else f"\\u{ord(char):04x}"
 
-    return "".join(c if c.isprintable() or c == "\n" else escape(c) for c in json_text)
+    return _replaced(json_text, escape)
 
 
 _DEL = 0x7F  # the only control character up to it that JSON does not escape
+_UNUSUAL = re.compile(r"[^ -~\n]")
+
+
+def _replaced(text: str, instead: Callable[[str], str]) -> str:
+    """Replace unprintable characters; the usual ones are not looked at one by one."""
+    return _UNUSUAL.sub(lambda m: m[0] if m[0].isprintable() else instead(m[0]), text)
 
 
 def printable(words: str) -> str:
     """Return untrusted text without control characters, which could control the terminal."""
-    return "".join(
-        c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in words
-    )
+    return _replaced(words, lambda char: "\N{REPLACEMENT CHARACTER}")
 
 
 def made_json(made: Made) -> dict[str, Any]:

@@ -30,6 +30,8 @@ _MOST_CLEAN = 100_000  # of them
 _MOST_KEYS = 1024  # all files of a run have some hundred
 _LINES = 3  # a value may stand below its name
 _FEW = 16
+_MOST_OF_SCRIPT = 4000  # characters: an argument with a script recurs in each command
+_MOST_SCRIPTS = 1000
 _BARE = frozenset((int, float, bool, type(None)))
 _BETWEEN = "\x1f"  # the words of a command; it is white space to every expression
 # A value like these would be masked in every output: places, numbers, words of settings.
@@ -59,6 +61,7 @@ class Mask:
         self._harmless: set[str] = set()  # keys
         # An output is masked when it arrives, and again when it is stored.
         self._long: deque[str] = deque(maxlen=_FEW)
+        self._scripts: set[str] = set()
 
     # --- known secrets ---
 
@@ -147,11 +150,13 @@ class Mask:
 
     def _recurring(self, lines: str) -> str:
         """The lines with all secrets masked; reports have the same ones for many items."""
-        if lines in self._clean:
+        if lines in self._clean or lines in self._scripts:
             return lines
         masked = self._looked_at(lines)
         if masked == lines and len(lines) <= _MOST_RECURRING:
             _add_bounded(self._clean, (lines,))
+        elif masked == lines and len(lines) <= _MOST_OF_SCRIPT:
+            _add_bounded(self._scripts, (lines,), _MOST_SCRIPTS)
         return masked
 
     def _looked_at(self, lines: str) -> str:
@@ -233,8 +238,8 @@ def assignment(word: str) -> str:
 _is_field = lru_cache(_MOST_KEYS)(is_secret_field)
 
 
-def _add_bounded(held: set[Any], new: Iterable[Any]) -> None:
-    if len(held) >= _MOST_CLEAN:
+def _add_bounded(held: set[Any], new: Iterable[Any], most: int = _MOST_CLEAN) -> None:
+    if len(held) >= most:
         held.clear()
     held.update(new)
 

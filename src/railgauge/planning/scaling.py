@@ -39,7 +39,8 @@ def is_variant(measurement: Measurement) -> bool:
 
 def by_leaf(nodes: Sequence[str], leaves: Mapping[str, Nodes]) -> dict[str, Nodes]:
     """Return these nodes by the leaf that they are in; empty if they are in fewer than two."""
-    found = {name: tuple(n for n in nodes if n in {*members}) for name, members in leaves.items()}
+    own = {name: frozenset(members) for name, members in leaves.items()}
+    found = {name: tuple(n for n in nodes if n in members) for name, members in own.items()}
     known = {node for members in found.values() for node in members}
     found[NO_LEAF] = tuple(node for node in nodes if node not in known)
     inside = {name: members for name, members in found.items() if members}
