@@ -70,7 +70,7 @@ def _replaced(text: str, instead: Callable[[str], str]) -> str:
 
 def printable(words: str) -> str:
     """Return untrusted text without control characters, which could control the terminal."""
-    return _replaced(words, lambda char: "\N{REPLACEMENT CHARACTER}")
+    return _replaced(words, lambda _: "\N{REPLACEMENT CHARACTER}")
 
 
 def made_json(made: Made) -> dict[str, Any]:
