@@ -6,7 +6,6 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 
 from measuring import ROOT, Row, cpu_s, python
@@ -52,7 +51,7 @@ def night(nodes: int, capacity: dict[str, float]) -> RunResults:
 
 def _verdict(what: str, nodes: int, capacity: dict[str, float]) -> Row:
     found = night(nodes, capacity)
-    took = median(cpu_s(lambda: decision.decide(planned(found), found)) for _ in range(3))
+    took = cpu_s(lambda: decision.decide(planned(found), found))
     return Row(what, len(found.records), "items", took, "s")
 
 

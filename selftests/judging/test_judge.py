@@ -83,7 +83,7 @@ def test_below_the_floor_fails_with_numbers_and_basis():
     result = judged(samples(99.99))
     assert result.outcome is Outcome.FAILED
     assert "99.99 Gb/s" in result.reason
-    assert ">= 100.00 Gb/s" in result.reason
+    assert ">= 100 Gb/s" in result.reason
     assert "8MiB" in result.reason
     assert result.basis == "derived: a round number"
     assert result.margin == pytest.approx(-0.0001)
@@ -178,7 +178,7 @@ def test_a_missed_floor_also_reports_the_dispersion():
     values = (33.0, 33.1, 33.2, 390.0, 390.1, 390.2, 390.3, 33.3)
     result = judged(samples(*values), dispersed(apart=0.05))
     assert result.outcome is Outcome.FAILED
-    assert "33 Gb/s (worst of 8) at 8MiB, limit >= 100.00 Gb/s; it falls into" in result.reason
+    assert "33 Gb/s (worst of 8) at 8MiB, limit >= 100 Gb/s; it falls into" in result.reason
     alike = judged(samples(90.0, 90.1, 90.2, 90.1), dispersed(cv_max=0.01, apart=0.05))
     assert "; it" not in alike.reason
 
@@ -187,9 +187,9 @@ def test_a_missed_floor_also_reports_the_dispersion():
 
 
 def test_above_the_physical_ceiling_is_invalid_not_good():
-    with pytest.raises(Implausible, match=r"physical ceiling of 400\.00 Gb/s") as caught:
+    with pytest.raises(Implausible, match=r"physical ceiling of 400 Gb/s") as caught:
         judged(samples(390.0, 400.3), physical=400.0)
-    assert "bw_average of 400.30 Gb/s is above" in caught.value.what
+    assert "bw_average of 400.3 Gb/s is above" in caught.value.what
     assert caught.value.remedy == "check the unit, the device and the declared hardware"
 
 
@@ -198,7 +198,7 @@ def test_rounding_at_the_ceiling_is_forgiven():
 
 
 def test_the_file_s_own_ceiling_counts_where_it_is_lower():
-    with pytest.raises(Implausible, match=r"ceiling of 300\.00"):
+    with pytest.raises(Implausible, match=r"ceiling of 300 "):
         judged(samples(350.0), limit(ceiling=300.0), physical=400.0)
 
 
@@ -210,7 +210,7 @@ def test_the_unit_of_the_tool_does_not_get_around_the_ceiling():
 def test_a_latency_that_light_could_not_reach_is_invalid():
     with pytest.raises(Implausible, match="cannot reach") as caught:
         judged([sample(0.4, "us"), sample(1.2, "us")], latency())
-    assert "lat_avg of 0.4 us is below 0.5 us" in caught.value.what
+    assert "lat_avg of 0.4 µs is below 0.5 µs" in caught.value.what
     assert caught.value.remedy == "check the clock and the unit"
 
 
@@ -223,7 +223,7 @@ def test_a_latency_that_light_could_not_reach_is_invalid():
 def test_latency_fails_above_its_ceiling(value, outcome):
     result = judged([sample(value, "us")], latency())
     assert result.outcome is outcome
-    assert result.limit == "<= 2 us"
+    assert result.limit == "<= 2 µs"
 
 
 def test_the_largest_latency_decides():

@@ -33,7 +33,7 @@ def test_a_judgement_keeps_what_it_compared():
 def test_one_sample_is_reported_as_it_is_and_several_by_their_worst():
     measured = {n: judged(samples(*(390.0 - i for i in range(n)))).measured for n in (1, 2, 3)}
     assert measured == {
-        1: "390.00 Gb/s", 2: "389.00 Gb/s (worst of 2)", 3: "388.00 Gb/s (worst of 3)",
+        1: "390 Gb/s", 2: "389 Gb/s (worst of 2)", 3: "388 Gb/s (worst of 3)",
     }  # fmt: skip
 
 

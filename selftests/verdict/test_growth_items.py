@@ -145,7 +145,7 @@ PROVE_NOTHING = {
     "no time": ((reading("n2", BEFORE, started_at=""), reading("n2", AFTER)), "is not known"),
     "no offset": (
         (reading("n2", BEFORE, started_at="2026-11-23T11:00:00"), reading("n2", AFTER)),
-        "not later",
+        "when the counters were read is not known",
     ),
     "nothing": ((reading("n2", BEFORE, stdout=""), reading("n2", AFTER)), "boot id is not known"),
     "went back": (window("n2", 3, first=4), "went back from 4 to 3"),

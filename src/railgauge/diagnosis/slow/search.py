@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nsmallest
 from math import prod
+from typing import NamedTuple
 
 from railgauge.diagnosis.slow.constants import (
     ALIKE_PARTS,
@@ -24,6 +26,7 @@ from railgauge.diagnosis.slow.constants import (
 from railgauge.diagnosis.slow.faults import Hypothesis, PartFault, ordered
 from railgauge.diagnosis.slow.fitting import Fitter
 from railgauge.diagnosis.slow.likelihood import Model
+from railgauge.diagnosis.slow.places import Losses
 from railgauge.diagnosis.slow.readings import RunReadings, ShareReading
 
 _WIDE, _VERY_WIDE, _BESIDE = 12, 40, 8
@@ -73,12 +76,37 @@ def _searched(model: Model) -> Searched:
     return Searched(model, search.pool)
 
 
+@dataclass(frozen=True, slots=True)
+class _Narrow:
+    """The parts of the readings that depend on the fewest; fewer parts have less ``width``."""
+
+    parts: frozenset[int]
+    width: int
+
+    @classmethod
+    def of(cls, slower: Iterable[ShareReading]) -> _Narrow:
+        some = [one.places.at for one in slower]
+        few = min(map(len, some))
+        parts = frozenset(part for at in some if len(at) <= few + _BESIDE for part in at)
+        return cls(parts, 1 + (few > _WIDE) + 2 * (few > _VERY_WIDE))
+
+
+class _Unexplained(NamedTuple):
+    """An execution that a hypothesis explains badly: what that costs, and what is slower in it."""
+
+    number: int
+    cost: float
+    slower: Sequence[ShareReading]
+    narrow: _Narrow
+
+
 class _Search:
     def __init__(self, model: Model) -> None:
         self._model = model
         self._fitter = Fitter(model)
         self.pool: Pool = {(): 0.0}
         self._split_before: set[Hypothesis] = set()
+        self._narrow: dict[tuple[int, Losses], _Narrow] = {}
 
     def grow(self) -> None:
         beam: list[Hypothesis] = list(dict.fromkeys([(), self._known()]))
@@ -209,38 +237,45 @@ class _Search:
         ``whole``, of which faults were left out, only what these explained is to be explained.
         """
         unexplained = list(self._unexplained(faults, whole))
-        narrow = [_narrow(slower) for _, slower in unexplained]
         explains: dict[int, float] = defaultdict(float)
-        for (value, _), parts in zip(unexplained, narrow, strict=True):
-            for part in parts:
-                explains[part] += value
-        worst = []
-        for number, parts in enumerate(narrow):
-            few = min(len(one.places.at) for one in unexplained[number][1])
-            most = max(explains[part] for part in parts)
-            worst.append((-most / (1 + (few > _WIDE) + 2 * (few > _VERY_WIDE)), number))
-        focus = {part for _, number in sorted(worst)[:FOCUS] for part in narrow[number]}
-        return self._least_measured(focus, [slower for _, slower in unexplained])
+        for one in unexplained:
+            for part in one.narrow.parts:
+                explains[part] += one.cost
+        worst = (
+            (-max(map(explains.__getitem__, one.narrow.parts)) / one.narrow.width, number)
+            for number, one in enumerate(unexplained)
+        )
+        best = [unexplained[number] for _, number in nsmallest(FOCUS, worst)]
+        return self._least_measured({p for one in best for p in one.narrow.parts}, unexplained)
 
-    def _unexplained(
-        self, faults: Hypothesis, whole: Hypothesis
-    ) -> Iterator[tuple[float, Sequence[ShareReading]]]:
-        """What the hypothesis explains badly: what that costs, and the readings that are slower."""
+    def _unexplained(self, faults: Hypothesis, whole: Hypothesis) -> Iterator[_Unexplained]:
+        """What the hypothesis explains badly."""
         model, evidence = self._model, self._model.evidence
-        touched = {number for fault in faults for number in evidence.of_part[fault.part]}
-        for number in sorted(touched.union(model.unexplained)):
+        touched = self._touched(faults)
+        numbers = touched.union(model.unexplained)
+        if whole:  # any other execution costs the same without it
+            numbers &= self._touched(whole)
+        for number in sorted(numbers):
             execution = evidence.executions[number]
             is_touched = number in touched
             value = model.mixed(execution, faults) if is_touched else model.healthy[number]
             if value >= -UNEXPLAINED:
                 continue
-            costs = (model.mixed(execution, whole) if whole else 0.0) - value
+            cost = (model.mixed(execution, whole) if whole else 0.0) - value
             losses = model.likeliest(execution, faults) if is_touched else ()
-            if costs > 0 and (slower := model.slower(execution, losses)):
-                yield costs, slower
+            if cost > 0 and (slower := model.slower(execution, losses)):
+                yield _Unexplained(number, cost, slower, self._narrowed((number, losses), slower))
+
+    def _touched(self, faults: Hypothesis) -> set[int]:
+        return {number for fault in faults for number in self._model.evidence.of_part[fault.part]}
+
+    def _narrowed(self, at: tuple[int, Losses], slower: Iterable[ShareReading]) -> _Narrow:
+        if at not in self._narrow:
+            self._narrow[at] = _Narrow.of(slower)
+        return self._narrow[at]
 
     def _least_measured(
-        self, parts: Collection[int], unexplained: Iterable[Iterable[ShareReading]]
+        self, parts: Collection[int], unexplained: Iterable[_Unexplained]
     ) -> list[int]:
         """Of parts of one kind that the same unexplained readings depend on, the least measured.
 
@@ -249,7 +284,8 @@ class _Search:
         """
         evidence = self._model.evidence
         used: dict[int, list[int]] = {part: [] for part in parts}
-        readings = (one for slower in unexplained for one in slower)
+        measured = {number for part in parts for number in evidence.of_part[part]}
+        readings = (r for one in unexplained if one.number in measured for r in one.slower)
         for number, reading in enumerate(readings):
             for part in used.keys() & reading.places.at.keys():
                 used[part].append(number)
@@ -270,13 +306,6 @@ def _varies(faults: Hypothesis) -> bool:
 def _states(faults: Hypothesis, fault: PartFault) -> int:
     """How many sets of the faults may act on an execution, at most."""
     return prod(_OF_RARE if one.is_rare else 1 for one in (*faults, fault))
-
-
-def _narrow(slower: Iterable[ShareReading]) -> set[int]:
-    """The parts of the readings that depend on the fewest."""
-    some = [one.places.at for one in slower]
-    most = min(map(len, some)) + _BESIDE
-    return {part for at in some if len(at) <= most for part in at}
 
 
 def _unlike(scored: Mapping[Hypothesis, float]) -> list[Hypothesis]:
