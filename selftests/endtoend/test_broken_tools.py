@@ -85,7 +85,7 @@ REASONS = {
     "infinite": ("viper: ib_write_bw", "inf"),
     "negative": ("viper: ib_write_bw", "-3774.33"),
     "zero": ("viper: ib_write_bw", "bw_average is 0"),
-    "too-good": ("bw_average of 3900.00 MiB/s", "above the physical ceiling"),
+    "too-good": ("bw_average of 3900 MiB/s", "above the physical ceiling"),
     "inconsistent": ("viper: ib_write_bw", "does not follow from"),
     "words": ("viper: ib_write_bw",),
 }

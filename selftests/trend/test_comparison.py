@@ -161,7 +161,7 @@ def test_values_in_two_groups_are_worse_although_the_median_holds():
     swinging = (391.5, 33.2, 391.6, 33.4, 391.4)
     second = replace(tonight(), series={**tonight().series, key: swinging})
     (found,) = compare(first, second).of(WORSE)
-    assert found.reason == "falls into two groups: 33.3 Gb/s (2x) and 391.50 Gb/s (3x)"
+    assert found.reason == "falls into two groups: 33.3 Gb/s (2x) and 391.5 Gb/s (3x)"
     assert not compare(replace(first, series={**first.series, key: swinging}), second).of(WORSE), (
         "so did the reference"
     )

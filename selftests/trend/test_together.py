@@ -116,7 +116,7 @@ LINE = PlotLine("n01", {0: 391.0, 1: 392.0})
 
 @pytest.mark.parametrize(
     ("limit", "expected"),
-    [(372.6, ">limit 372.6 Gb/s<"), (200.0, ">limit 200.0 Gb/s, below<"), (900.0, ", above<")],
+    [(372.6, ">limit 372.6 Gb/s<"), (200.0, ">limit 200 Gb/s, below<"), (900.0, ", above<")],
 )
 def test_a_limit_is_drawn_or_named(limit, expected):
     drawn = chart("t", ("20260101", "20260102"), [LINE], "Gb/s", limit=limit)
