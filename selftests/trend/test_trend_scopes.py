@@ -204,7 +204,7 @@ def test_a_finding_is_one_sentence():
     move = finding.series[0]
     assert sentence(finding) == (
         f"regression since 20260114-020000-alpha: n02, gpu_copy copy_bw over gpu0: "
-        f"{finding.worse:.1%} worse ({move.before:.2f} GB/s to {move.after:.2f} GB/s, 1 series)"
+        f"{finding.worse:.1%} worse ({move.before:.4g} GB/s to {move.after:.4g} GB/s, 1 series)"
     )
     assert (finding.nights, round(move.change, 2)) == (7, -0.04)
     assert finding.chance < Rules().false_alarm_rate
