@@ -22,7 +22,7 @@ H200 = thresholds.load("h200", ROOT / "thresholds")
 NODES = ("a1", "a2", "b1", "b2")
 CLUSTER = replace(cluster(*NODES), groups={"a": NODES[:2], "b": NODES[2:]})
 LEVEL = plan.level(H200, CLUSTER, "signoff")
-STEP = LEVEL.steps["across-4"]
+STEP = LEVEL.ladder.steps["across-4"]
 
 
 RING, TREE = "scaling_all_reduce", "scaling_all_reduce_tree"
@@ -48,7 +48,7 @@ def item(other, of: str = RING) -> ItemRecord:
 
 def test_a_step_is_compared_with_the_smallest_one():
     refuse_other_items([item(case("a1", "a2"))], H200, LEVEL)
-    for other in (case(*STEP), case(*LEVEL.steps["across-2"]), case("b1", "b2")):
+    for other in (case(*STEP), case(*LEVEL.ladder.steps["across-2"]), case("b1", "b2")):
         with pytest.raises(NotVerified):
             refuse_other_items([item(other)], H200, LEVEL)
 

@@ -37,7 +37,7 @@ def judged(*, slow, metric="scaling", outcome=None):
 
 def question(nodes, of=SCALING):
     made = plan.case_on(of, "signoff", nodes, None)
-    other = plan.case_on(SCALING, "signoff", LEVEL.smallest, None)
+    other = plan.case_on(SCALING, "signoff", LEVEL.ladder.smallest, None)
     return Question(RATIO, made, other=other, metric="busbw")
 
 
@@ -52,7 +52,8 @@ def step(name, nodes, judgement, of=SCALING):
 
 def ladder(is_slow, of=SCALING, **more):
     items = [
-        step(n, nodes, judged(slow=is_slow(nodes), **more), of) for n, nodes in LEVEL.steps.items()
+        step(n, nodes, judged(slow=is_slow(nodes), **more), of)
+        for n, nodes in LEVEL.ladder.steps.items()
     ]
     return RunResults({item.id: item for item in items}, {}, H200, CLUSTER)
 
@@ -107,7 +108,7 @@ def test_before_any_run_it_is_open_and_asks_for_the_step_again():
     results = ladder(lambda nodes: len(nodes) == 16)
     assert causes(results) == [("poor-scaling", "n[0000-0015]", "open")]
     (asked,) = diagnosed(results).follow_ups()
-    assert asked.question == question(LEVEL.steps["across-16"])
+    assert asked.question == question(LEVEL.ladder.steps["across-16"])
 
 
 def test_what_is_fine_when_it_is_made_again_has_no_place():

@@ -154,7 +154,7 @@ def test_a_declared_subject_is_required_whatever_its_test_needs():
 def test_a_required_subnet_scan_is_not_listed_as_not_limited():
     scan = Candidate("fabric_links", "measures", ("subnet",))
     bare, silent = without(HOMELAB, "fabric_links"), cluster("n1", "n2", "n3")
-    assert level(bare, silent, "signoff").lacks_scan
+    assert level(bare, silent, "signoff").scan.is_missing
     assert outcome(bare, scan, silent, "signoff") == (None, False)
     assert outcome(bare, scan, silent) == (None, False)
     own = replace(scan, name="fabric_colours")  # a site's own scan, which no level requires

@@ -95,7 +95,7 @@ def test_with_a_reason_a_sign_off_can_be_accepted_and_shows_it():
 
 def test_a_declared_subnet_is_scanned_and_needs_no_note():
     scope = scope_of(fabric=Fabric("n1", "", "fabric.topo"))
-    assert not scope.level.lacks_scan
+    assert not scope.level.scan.is_missing
     assert not subnet_notes(scope.level)
 
 
@@ -141,7 +141,7 @@ def test_the_plan_reports_a_missing_scan_or_its_reason(tmp_path, capsys):
 @pytest.mark.parametrize("path", sorted((ROOT / "hostfiles").glob("*.yaml")), ids=lambda p: p.stem)
 def test_the_projects_hostfiles_declare_a_subnet_or_give_a_reason(path):
     declared, platform = inputs.site(path, ROOT, None)
-    assert not plan.level(platform, declared, "signoff").lacks_scan
+    assert not plan.level(platform, declared, "signoff").scan.is_missing
 
 
 def test_the_scan_is_required_even_if_the_platform_has_no_such_measurement():

@@ -40,8 +40,8 @@ def places(level):
     facts = (("facts", node) for node in level.nodes)
     alone = (("alone", node) for node in level.measured)
     groups = (("group", name) for name in level.groups)
-    steps = (("step", name) for name in level.steps)
-    scans = (("scan", node) for node in level.scanners)
+    steps = (("step", name) for name in level.ladder.steps)
+    scans = (("scan", node) for node in level.scan.nodes)
     return [*facts, *alone, *level.pairs, *groups, *steps, *scans]
 
 
@@ -149,12 +149,12 @@ def test_only_one_shard_reports_that_the_subnet_was_not_scanned():
     platform = without_closing_items(thresholds.load("h200", ROOT / "thresholds"))
     declared = site(8, 4)
     every = sample.level(platform, declared, "signoff")
-    assert every.lacks_scan
+    assert every.scan.is_missing
     scans = {name for name in not_applicable(platform, every) if name in SUBNET}
     assert not scans
     first, second, _ = shards(declared, every, 3)
-    assert first.lacks_scan
-    assert not second.lacks_scan
+    assert first.scan.is_missing
+    assert not second.scan.is_missing
     assert set(SUBNET) <= not_applicable(platform, second).keys()
 
 
@@ -177,7 +177,7 @@ def test_nodes_are_measured_with_partners_alone_in_the_directions_of_the_level()
     assert set(found.pairs) <= set(every.pairs)
     assert part.used(found) == ("n001", *(n for n in part.used(found) if n != "n001"))
     assert not found.groups
-    assert not found.scanners
+    assert not found.scan.nodes
 
 
 def test_two_nodes_to_qualify_meet_each_other_too():

@@ -99,7 +99,7 @@ def test_the_plan_shows_the_most_runs_that_are_added(capsys, monkeypatch):
 def test_the_library_is_asked_to_log_what_shows_the_algorithm(variant, logged):
     level = plan.level(H200, eight(), "signoff")
     made = plan.case_on(
-        H200.measurements[f"scaling_all_reduce{variant}"], "signoff", level.smallest, None
+        H200.measurements[f"scaling_all_reduce{variant}"], "signoff", level.ladder.smallest, None
     )
     (command,) = plan.commands(made, H200, eight(), 0)
     assert command.environment["NCCL_DEBUG_SUBSYS"] == logged

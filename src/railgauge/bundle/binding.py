@@ -76,7 +76,7 @@ class _Binding:
     def _names(self, nodes: tuple[str, ...]) -> set[str]:
         """The names of a place in ids: those of a node or pair, and of equal groups."""
         if not nodes:
-            return {NOWHERE} if self._level.lacks_scan else set()
+            return {NOWHERE} if self._level.scan.is_missing else set()
         most = 2
         own = {":".join(nodes)} if len(nodes) <= most else set()
         return own | self._groups.get(nodes, set())
@@ -87,7 +87,7 @@ class _Binding:
         kind = at_end.kind_of(item.id)
         rungs |= {kind.items.rung} if kind and kind.asked_by(self._platform) else set()
         rungs |= {Rung.PREFLIGHT} if item.subject in self._platform.expected else set()
-        if self._level.lacks_scan and item.subject in SUBNET:
+        if self._level.scan.is_missing and item.subject in SUBNET:
             rungs = {scan_rung(self._platform, item.subject)}
         if not rungs:
             _fail(item, f"is about {item.subject[:80]!r}, which is not in the platform file")
@@ -180,7 +180,7 @@ class _Binding:
         level = self._level.whole or self._level
         if not measurement.made_at(level.name):
             return None
-        return plan.case_on(measurement, level.name, level.smallest, None)
+        return plan.case_on(measurement, level.name, level.ladder.smallest, None)
 
     def _extent(self, measurement: Measurement, *, own: bool) -> _Extent:
         """Where the level makes a measurement; a part also makes what its own are compared with."""

@@ -180,7 +180,7 @@ def halving(platform: Platform, level: Level) -> Halving | None:
     made again by itself.
     """
     made = [m for m in platform.measurements.values() if m.ladder and m.made_at(level.name)]
-    if not made or not level.steps:
+    if not made or not level.ladder.steps:
         return None
     most = scaling.most_runs(len(level.nodes), len(level.leaves)) + sum(
         map(scaling.is_variant, made)

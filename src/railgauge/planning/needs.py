@@ -95,7 +95,7 @@ def _open(platform: Platform, level: Level, tests: Iterable[Candidate]) -> Itera
     Those of the subnet's scan are left out if no node scans; ``required`` and ``decision`` handle
     them.
     """
-    apart = () if (level.whole or level).scanners else SUBNET
+    apart = () if (level.whole or level).scan.nodes else SUBNET
     return (test for test in tests if not test.is_in(platform) and test.name not in apart)
 
 
@@ -164,15 +164,15 @@ def _three_nodes(_: Platform, level: Level) -> str:
 
 
 def _four_nodes(_: Platform, level: Level) -> str:
-    return "" if level.victims else "the hostfile has fewer than four nodes"
+    return "" if level.ladder.victims else "the hostfile has fewer than four nodes"
 
 
 def no_scan(_: Platform, level: Level) -> str:
     """Return the reason why no node scans the subnet; empty if one does."""
-    if level.scanners:
+    if level.scan.nodes:
         return ""
-    if level.no_scan:
-        return f"the hostfile gives a reason for no scan of the subnet: {level.no_scan}"
+    if level.scan.waived:
+        return f"the hostfile gives a reason for no scan of the subnet: {level.scan.waived}"
     return "the hostfile names no node that scans the subnet, and no declared topology (fabric:)"
 
 

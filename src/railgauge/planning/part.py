@@ -103,7 +103,7 @@ def used(level: Level) -> tuple[str, ...]:
     every = (*level.pairs, *level.turned)
     pairs = (node for pair in every for node in (pair.source, pair.target))
     groups = (node for _, group in level.collectives for node in group)
-    return tuple(dict.fromkeys((*level.nodes, *level.measured, *pairs, *groups, *level.scanners)))
+    return tuple(dict.fromkeys((*level.nodes, *level.measured, *pairs, *groups, *level.scan.nodes)))
 
 
 # --- some nodes ---
@@ -133,10 +133,8 @@ def _nodes_of(part: LevelPart, whole: Level) -> Level:
         rounds=rounds,
         turned=_turned(part, whole, rounds),
         groups=groups,
-        steps={},
-        victims={},
-        scanners=(),
-        lacks_scan=False,
+        ladder=replace(whole.ladder, steps={}, victims={}),
+        scan=replace(whole.scan, nodes=(), is_missing=False),
         part=part.what,
         whole=whole,
     )
@@ -213,10 +211,14 @@ def _shard_of(part: LevelPart, whole: Level) -> Level:
         groups={g: m for g, m in whole.groups.items() if shares.of_group(m) == own},
         # The steps are compared with one another, so that one shard makes all of them; so are the
         # victims of all leaves.
-        steps=whole.steps if shares.of_group(whole.nodes) == own else {},
-        victims=whole.victims if shares.of_group(whole.nodes) == own else {},
-        scanners=tuple(node for node in whole.scanners if shares.of_node(node) == own),
-        lacks_scan=whole.lacks_scan and not own,
+        ladder=whole.ladder
+        if shares.of_group(whole.nodes) == own
+        else replace(whole.ladder, steps={}, victims={}),
+        scan=replace(
+            whole.scan,
+            nodes=tuple(node for node in whole.scan.nodes if shares.of_node(node) == own),
+            is_missing=whole.scan.is_missing and not own,
+        ),
         part=part.what,
         whole=whole,
     )
@@ -282,12 +284,13 @@ def together_with(part: LevelPart, whole: Level) -> list[int]:
     """Return the shards, from 1, that share no node with this one and can run at the same time."""
     shares = _Shares(whole, part.of)
     using: list[set[str]] = [set() for _ in range(part.of)]
-    for node in (*whole.nodes, *whole.scanners):
+    for node in (*whole.nodes, *whole.scan.nodes):
         using[shares.of_node(node)].add(node)
     for number, turn in enumerate((*whole.rounds, whole.turned)):
         for pair in turn:
             using[shares.of_pair(pair, number)].update(_ends(pair))
-    for nodes in (*whole.groups.values(), *([whole.nodes] if whole.steps or whole.victims else [])):
+    of_all = [whole.nodes] if whole.ladder.steps or whole.ladder.victims else []
+    for nodes in (*whole.groups.values(), *of_all):
         using[shares.of_group(nodes)].update(nodes)
     own = using[part.shard - 1]
     return [i for i, nodes in enumerate(using, 1) if i != part.shard and own.isdisjoint(nodes)]

@@ -32,20 +32,42 @@ from railgauge.tools.declared import misdeclared
 
 
 @dataclass(frozen=True, slots=True)
+class SubnetScan:
+    """``nodes`` holds the node that scans the subnet; it is empty if the hostfile names none.
+
+    ``waived`` is then the reason that the hostfile gives. ``is_missing``: the level requires a scan
+    and the hostfile gives neither a node nor a reason.
+    """
+
+    nodes: tuple[str, ...] = ()
+    waived: str = ""
+    is_missing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingGroups:
+    """The groups of the scaling ladder, and those with a pair of victims.
+
+    ``steps`` are compared with ``smallest``. In ``victims`` two nodes are measured while the others
+    load the fabric.
+    """
+
+    steps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    smallest: tuple[str, ...] = ()
+    victims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Level:
     """The extent of a level: its name, the rounds of node pairs, and the groups of nodes.
 
     ``leaves`` are the groups over which the rounds are balanced; empty if none are declared.
     ``directions`` is the scheme that decided which node of a pair sends (see ``pairing.rounds``);
-    ``turned`` are pairs whose one-way tests are made in the other direction as well. ``scanners``
-    holds the node that scans the subnet. It is empty if the hostfile names none; ``no_scan`` is
-    then the reason that the hostfile gives. ``lacks_scan`` is true if the level requires a scan and
-    the hostfile gives neither a node nor a reason. ``sample`` holds the nodes that are measured by
-    themselves and in pairs; empty if these are all (``planning.sample``). ``steps`` are the groups
-    of a scaling ladder, which are compared with ``smallest``; ``victims`` are those in which two
-    nodes are measured while the others load the fabric. ``part`` is the name of this part of the
-    level ``whole``; empty for a whole level. ``nodes`` are then those whose facts it needs,
-    ``alone`` those that it measures by themselves.
+    ``turned`` are pairs whose one-way tests are made in the other direction as well. ``sample``
+    holds the nodes that are measured by themselves and in pairs; empty if these are all
+    (``planning.sample``). ``part`` is the name of this part of the level ``whole``; empty for a
+    whole level. ``nodes`` are then those whose facts it needs, ``alone`` those that it measures by
+    themselves.
     """
 
     name: str
@@ -53,15 +75,11 @@ class Level:
     nodes: tuple[str, ...]
     groups: Mapping[str, tuple[str, ...]]
     leaves: Leaves = field(default_factory=dict)
-    scanners: tuple[str, ...] = ()
-    no_scan: str = ""
-    lacks_scan: bool = False
+    scan: SubnetScan = field(default_factory=SubnetScan)
+    ladder: ScalingGroups = field(default_factory=ScalingGroups)
     directions: int = BOTH_WAYS
     turned: tuple[Pair, ...] = ()
     sample: tuple[str, ...] = ()
-    steps: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    smallest: tuple[str, ...] = ()
-    victims: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     part: str = ""
     alone: tuple[str, ...] = ()
     whole: Level | None = None
@@ -74,7 +92,8 @@ class Level:
     @property
     def collectives(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """The names and nodes of all groups and steps, and of those with victims."""
-        return (*self.groups.items(), *self.steps.items(), *self.victims.items())
+        ladder = self.ladder
+        return (*self.groups.items(), *ladder.steps.items(), *ladder.victims.items())
 
     @property
     def pairs(self) -> tuple[Pair, ...]:
@@ -142,7 +161,6 @@ def level(
     _refuse_endless(name, pair_count(len(met), pairs, count), len(met))
     turns = rounds(met, pairs, count, within, directions)
     is_turned = directions == BOTH_WAYS and not has_one_round(pairs, count)
-    scanners = (cluster.fabric.node,) if cluster.fabric else ()
     under = leaves(nodes, cluster.groups)
     return Level(
         name,
@@ -150,15 +168,19 @@ def level(
         nodes,
         groups(cluster, sampled=bool(sample)),
         under,
-        scanners,
-        no_scan=cluster.no_fabric,
-        lacks_scan=name == SIGNOFF and _lacks_scan(platform, cluster),
+        SubnetScan(
+            (cluster.fabric.node,) if cluster.fabric else (),
+            cluster.no_fabric,
+            is_missing=name == SIGNOFF and _lacks_scan(platform, cluster),
+        ),
+        ScalingGroups(
+            scaling.steps(nodes, under),
+            scaling.smallest(nodes, under),
+            with_victims(nodes, under),
+        ),
         directions=directions,
         turned=turned((pair for turn in turns for pair in turn), met) if is_turned else (),
         sample=sample,
-        steps=scaling.steps(nodes, under),
-        smallest=scaling.smallest(nodes, under),
-        victims=with_victims(nodes, under),
     )
 
 
@@ -209,7 +231,7 @@ def each_place(measurement: Measurement, wanted: Level) -> Iterator[Place]:
     if measurement.scope == Scope.NODE:
         return iter(wanted.measured)
     if measurement.scope == Scope.FABRIC:
-        return iter(wanted.scanners)
+        return iter(wanted.scan.nodes)
     if measurement.scope == Scope.GROUP:
         return (Group(name, nodes) for name, nodes in _groups_of(measurement, wanted).items())
     return (pair for pairs in rounds_of(measurement, wanted) for pair in pairs)
@@ -217,8 +239,8 @@ def each_place(measurement: Measurement, wanted: Level) -> Iterator[Place]:
 
 def _groups_of(measurement: Measurement, wanted: Level) -> Mapping[str, tuple[str, ...]]:
     if measurement.ladder:
-        return wanted.steps
-    return wanted.victims if measurement.victims else wanted.groups
+        return wanted.ladder.steps
+    return wanted.ladder.victims if measurement.victims else wanted.groups
 
 
 def rounds_of(measurement: Measurement, wanted: Level) -> Rounds:

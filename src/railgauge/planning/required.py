@@ -215,7 +215,7 @@ def ratio_question(scope: LevelScope, assertion: Assertion, place: Place, case: 
     """
     other, level = scope.platform.measurements[assertion.over], scope.level
     where = plan.nodes_of(place)[0] if other.scope == Scope.NODE else place
-    where = plan.Group("", level.smallest) if other.ladder else where
+    where = plan.Group("", level.ladder.smallest) if other.ladder else where
     beside = plan.case_at(other, level.name, where)
     return Question(RATIO, case, other=beside, metric=assertion.of)
 
@@ -237,7 +237,7 @@ NOT_SCANNED = (
 
 def _unscanned(scope: LevelScope) -> Iterator[RequiredCheck]:
     """Yield those of the subnet's scan if the hostfile neither declares nor excludes it."""
-    if not scope.level.lacks_scan:
+    if not scope.level.scan.is_missing:
         return
     for name in SUBNET:
         if name not in scope.platform.not_applicable:

@@ -77,7 +77,7 @@ def smallest_step(
     request: pytest.FixtureRequest, platform: Platform, measure: Callable[..., MeasuredCase]
 ) -> Callable[[str], MeasuredCase]:
     """``smallest_step(measurement)``: two nodes, with which the steps of a ladder are compared."""
-    place = plan.Group("", request.config.stash[SETTINGS].level.smallest)
+    place = plan.Group("", request.config.stash[SETTINGS].level.ladder.smallest)
 
     def smallest_step(measurement: str) -> MeasuredCase:
         return measure(place, of=scaling.base(platform.measurements[measurement]))

@@ -75,7 +75,7 @@ def _applies(
 ) -> bool:
     if subject.name in settings.not_applicable or subject.name in settings.not_limited:
         return False
-    if settings.level.lacks_scan and subject.name in required.SUBNET:
+    if settings.level.scan.is_missing and subject.name in required.SUBNET:
         return False  # the level still requires it, so it is reported as not run
     platform = settings.platform
     known = platform.measurements if subject.kind == "measures" else platform.expected

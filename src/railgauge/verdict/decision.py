@@ -214,16 +214,16 @@ def not_applicable(
     """
     whole = level.whole or level
     reasons = unmet(platform, level, tests) | (unseen(platform) if tests else {})
-    if not whole.lacks_scan and (why := no_scan(platform, whole)):
+    if not whole.scan.is_missing and (why := no_scan(platform, whole)):
         reasons |= dict.fromkeys(SUBNET, why)
-    if whole.lacks_scan and not level.lacks_scan:
+    if whole.scan.is_missing and not level.scan.is_missing:
         reasons |= dict.fromkeys(SUBNET, _elsewhere(level))
     reasons |= platform.not_applicable
     if level.part and not level.nodes:
         reasons |= dict.fromkeys(platform.expected, _elsewhere(level))
     for name, measurement in platform.measurements.items():
         if measurement.scope == Scope.FABRIC:
-            if level.part and whole.scanners and not level.scanners:
+            if level.part and whole.scan.nodes and not level.scan.nodes:
                 reasons[name] = _elsewhere(level)
             continue
         if not measurement.made_at(level.name):
@@ -269,6 +269,6 @@ def subnet_notes(level: Level) -> tuple[str, ...]:
 
     Empty if the subnet was scanned, or if the level requires no scan.
     """
-    if level.lacks_scan:
+    if level.scan.is_missing:
         return (f"SUBNET NOT SCANNED, the sign-off is incomplete: {NOT_SCANNED}",)
-    return (f"subnet not scanned: {level.no_scan}",) if level.no_scan else ()
+    return (f"subnet not scanned: {level.scan.waived}",) if level.scan.waived else ()
