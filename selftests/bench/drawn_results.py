@@ -48,7 +48,7 @@ def costs(nodes: int, faults: int, seed: int) -> Mapping[str, float]:
     results = cluster.results()
     before, began = _peak_mib(), time.process_time()
     found = inferred(results)
-    found.claims()
+    found.findings()
     found.asked(_CASES)
     seconds = time.process_time() - began
     named = {one.part for one in found.found_parts if one.is_decided}

@@ -45,3 +45,7 @@ def test_the_paths_of_the_launcher_and_its_program_are_those_of_the_hostfile():
     found = needed("h200", tools={"mpirun": "/opt/ompi/bin", "ccl_tests": "/opt/nccl-tests"})
     assert {"/opt/ompi/bin/mpirun", "/opt/nccl-tests/all_reduce_perf"} <= found
     assert not {"mpirun", "all_reduce_perf"} & found
+
+
+def test_nodes_whose_interfaces_have_other_names_need_the_same_programs():
+    assert needed("h100-tcpx", devices={"n2": {"eth0": "ens5"}}) == needed("h100-tcpx")

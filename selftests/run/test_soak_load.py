@@ -68,14 +68,15 @@ def test_a_start_that_cannot_be_read_is_no_time():
 
 
 def test_a_duration_is_never_negative_or_endless():
-    assert [s.seconds for s in of_case(CaseResult(((output("2026-01-31T12:00:00", -5),),)))] == [0]
-    assert list(of_case(CaseResult(((output("2026-01-31T12:00:00", 1e30),),)))) == []
+    negative, endless = (output("2026-01-31T12:00:00+00:00", lasted) for lasted in (-5, 1e30))
+    assert [one.seconds for one in of_case(CaseResult(((negative,),)))] == [0]
+    assert list(of_case(CaseResult(((endless,),)))) == []
 
 
 def test_a_sampler_that_ran_on_from_an_earlier_measurement_does_not_count():
     """It began before the others of its round, in whose order a bundle holds them."""
-    sampler = replace(output("2026-01-31T11:00:00", 3600), role=Role.TELEMETRY)
-    kept = CaseResult(((output("2026-01-31T12:00:00", 5), sampler),))
+    sampler = replace(output("2026-01-31T11:00:00+00:00", 3600), role=Role.TELEMETRY)
+    kept = CaseResult(((output("2026-01-31T12:00:00+00:00", 5), sampler),))
     assert [one.seconds for one in of_case(kept)] == [5]
 
 

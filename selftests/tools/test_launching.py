@@ -19,7 +19,8 @@ def asked(nodes=("n1", "n2"), **changes):
 
 
 def command(made):
-    return launched(made, Launch(hosts(made, 8), ("all_reduce_perf",), ports=made.cluster.ports))
+    launch = Launch(hosts(made, 8), ("all_reduce_perf",), ports=made.cluster.ports)
+    return launched(made, launch, "all_reduce_perf")
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,8 @@ class NodeLeases:
         no lease; the next measurement there reports it.
         """
         for node in [node for node, running in self._held.items() if running.has_ended]:
-            del self._held[node]
+            if self._held.pop(node, None) is None:  # released meanwhile
+                continue
             self.tell(f"lease: {node}: the connection was lost; taking the lease again")
             # The node may not have noticed the loss, so that the old script still holds the lease.
             self._end_all(sweep_command(node, self.terms.run, PART, self.terms.engines))

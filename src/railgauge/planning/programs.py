@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from railgauge.config import thresholds
 from railgauge.config.thresholds import Platform
+from railgauge.core.devices import AS_DECLARED
 from railgauge.core.model import Cluster
 from railgauge.core.terms import Scope
 from railgauge.planning import plan
@@ -24,7 +25,8 @@ def programs(platform: Platform, cluster: Cluster) -> tuple[str, ...]:
             continue
         if container_of(cluster, measurement.tool):  # the programs are those of its image
             continue
-        one = replace(platform, measurements={measurement.name: measurement})
+        # A program does not depend on the names of devices, which may differ from node to node.
+        one = replace(platform, measurements={measurement.name: measurement}, devices=AS_DECLARED)
         level = plan.level(one, few, thresholds.LEVELS[-1])
         case = next((case for _, case in plan.cases(one, level)), None)
         if case is None:
