@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from testing.core_values import ROOT, cluster
 
 from railgauge.config import thresholds
+from railgauge.core.devices import DeviceNames
 from railgauge.core.storage import StorageMount
 from railgauge.planning.programs import programs
 
@@ -48,4 +51,12 @@ def test_the_paths_of_the_launcher_and_its_program_are_those_of_the_hostfile():
 
 
 def test_nodes_whose_interfaces_have_other_names_need_the_same_programs():
-    assert needed("h100-tcpx", devices={"n2": {"eth0": "ens5"}}) == needed("h100-tcpx")
+    c500 = thresholds.load("metax-c500", ROOT / "thresholds")
+    over = {"launcher_args": ["-mca", "btl_tcp_if_include", "eth0"]}
+    one = c500.measurements["pair_all_reduce"]
+    one = replace(one, options={**one.options, **over})
+    platform = replace(c500, measurements={one.name: one})
+    others = {node: {"eth0": "ens5"} for node in NODES[1:]}
+    names = replace(platform, devices=DeviceNames(others))
+    site = cluster(*NODES)
+    assert programs(names, site) == programs(platform, site) == ("mpirun", "all_reduce_perf")
