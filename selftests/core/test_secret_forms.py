@@ -291,3 +291,10 @@ def test_no_hint_has_a_digit_or_a_capital():
     hints = [hint for form in FORMS for hint in (*form.hints, *form.beside)]
     assert [hint for hint in hints if hint != hint.lower() or any(c.isdigit() for c in hint)] == []
     assert all(hint for form in FORMS for hint in form.hints)
+
+
+@pytest.mark.parametrize(
+    "name", ["\u212aeypass", "\u017ftorepass", "\u017fecret_key", "s\u0131gning-key"]
+)
+def test_letters_that_are_alike_without_regard_to_case_hide_no_name(name: str):
+    assert Mask().text(f"{name}=hunter22x") == f"{name}={MASK}"

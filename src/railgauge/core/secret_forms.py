@@ -69,10 +69,11 @@ _OTHER_NAMES = (
     r"|(?<=[A-Z0-9_])(?<![PRLQ])(?<![PRLQ]_)KEY|(?<=[A-Z0-9]_)(?:PAT|JWT)|(?<=[a-z])(?:Pass|Pwd|Key)"
     rf"|(?<=[a-z0-9][_.-]){_LAST}"
 )
-# What each name begins with: this excludes most places of a text faster than the names do.
+# What each name begins with: this excludes most places of a text faster than the names do. Without
+# regard to case, other letters are an s, a k and an i as well: U+017F, U+212A, U+0130 and U+0131.
 _BEGINS = (
-    "(?=[aA][cCpPuU]|[cC][eElLoOrR]|[eE][nN]|[jJ][wW]|[kK][eE]|[oO][tT]|[pP][aArRsSwW]"
-    "|[sS][eEhHiItT]|[tT][oO])"
+    "(?=[aA][cCpPuU]|[cC][eElLoOrR]|[eE][nN]|[jJ][wW]|[kK\u212a][eE]|[oO][tT]|[pP][aArRsSwW]"
+    "|[sS\u017f][eEhHiItT\u0130\u0131]|[tT][oO])"
 )
 _NAME = rf"{_BEGINS}(?:(?P<surely>(?i:{_WORDS}))|{_OTHER_NAMES})"
 _CLOSED = rf"(?:['\"]\]|{_QUOTE}?)"  # of a name: os.environ['HF_TOKEN']
