@@ -194,7 +194,7 @@ class _Binding:
 
 
 def _refuse_other_node(item: ItemRecord, question: Question) -> None:
-    """Raise unless it is the question of a end-of-run check about its own node."""
+    """Raise unless it is the question of an end-of-run check about its own node."""
     kind = at_end.kind_of(item.id)
     if kind is None or [question] != [kind.items.question_of(node) for node in item.nodes]:
         _fail(item, "asks about another node")

@@ -36,8 +36,8 @@ def refuse_left_out(run: RunPlan, results: RunResults) -> None:
 
     A run also writes a record for each item that did not run, and for each end-of-run check.
     """
-    closing = (item for item in closed(run, results) if item.id not in results.records)
-    for item in (*not_run(run, results), *closing):
+    at_end = (item for item in closed(run, results) if item.id not in results.records)
+    for item in (*not_run(run, results), *at_end):
         what = f"has no record of {item.id}, which the level requires"
         raise NotVerified(what, where=f"{RUN}{record.FILE}")
 

@@ -31,9 +31,11 @@ def located(
 
 def placed(command: Command, tools: Mapping[str, str]) -> Command:
     """Return the command with the paths of its programs, if ``tools`` gives them any."""
-    first, *others = command.argv
+    first = located(tools, command.argv[0])
     started = tuple(located(tools, one) for one in command.programs)
-    return replace(command, argv=(located(tools, first), *others), programs=started)
+    if (first, started) == (command.argv[0], command.programs):
+        return command
+    return replace(command, argv=(first, *command.argv[1:]), programs=started)
 
 
 def folders(tools: Mapping[str, str], names: Iterable[str]) -> tuple[str, ...]:

@@ -89,11 +89,11 @@ def unasked(platform: Platform, asks: Asks) -> Iterator[str]:
             yield _line("expected", name, "")
         elif asked(expectation) is None:
             yield f"/expected/{name}: the ladder knows no fact for it; name one with 'fact'"
-    closing = at_end.limited(platform)
+    limited_at_end = at_end.limited(platform)
     for name in platform.not_applicable:
         if name not in asks and name not in at_end.SUBJECTS:
             yield f"/not_applicable/{name}: no test under tests/ has this subject; remove it"
-        elif name in platform.measurements or name in platform.expected or name in closing:
+        elif name in platform.measurements or name in platform.expected or name in limited_at_end:
             yield f"/not_applicable/{name}: is also measured or expected; remove one of the two"
 
 

@@ -26,7 +26,7 @@ from railgauge.subnet.linkinfo import LinkTable, link_table
 from railgauge.tools import Setting
 from railgauge.tools.collector import OutputCollector
 from railgauge.tools.metric import HIGHER, LOWER, Better, Metric
-from railgauge.tools.options import program, read_options, starting
+from railgauge.tools.options import program, read_options
 from railgauge.tools.output_checks import checks_nothing
 from railgauge.tools.text import clean, is_torn
 from railgauge.tools.torn import complain
@@ -73,7 +73,7 @@ class SubnetProgram:
         started = ("sh", "-c", _SCRIPT, own, str(self.answer))
         limit_s = setting.measurement.time_limit_s
         argv = (*started, *adapter, *self.arguments)
-        return starting((own,), [Command(fabric.node, argv, {"LC_ALL": "C"}, limit_s)])
+        return (Command(fabric.node, argv, {"LC_ALL": "C"}, limit_s, programs=(own,)),)
 
     def parse(self, text: str) -> Parsed:
         """Read the output. Never raises and takes time linear in the text."""

@@ -141,9 +141,9 @@ def _read(output: Transcript, role: Role, node: str, results: RunResults) -> _Re
     reading = parse_reading(output.stdout, counters.stack_of(results.platform))
     if reading.boot_id is None:
         raise CountersUnread("the boot id is not known, so that a reboot would not be noticed")
-    if output.span is None:
+    if (span := output.span) is None:
         raise CountersUnread("when the counters were read is not known")
-    return _Read(reading, output.span[0], role is Role.COUNTERS_AFTER)
+    return _Read(reading, span[0], role is Role.COUNTERS_AFTER)
 
 
 def _refuse_fewer(node: str, runs: Sequence[object], results: RunResults) -> None:

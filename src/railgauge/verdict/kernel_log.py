@@ -240,7 +240,7 @@ def _span(run: Sequence[Transcript]) -> TimeSpan | None:
     A sampler of the GPUs does not count: it may have been started many repeats before.
     """
     own = [output for output in run if output.role not in WATCHING_ROLES]
-    spans = [output.span for output in own if output.span]
+    spans = [span for output in own if (span := output.span)]
     if not spans:
         return None
     return min(began for began, _ in spans), max(ended for _, ended in spans)

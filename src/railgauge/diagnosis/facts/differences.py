@@ -172,11 +172,11 @@ def _in_order(context: Context, nodes: Mapping[str, None]) -> list[str]:
 def _groups(context: Context, compared: Compared) -> str:
     """``nic_firmware, 2 versions: 28.36 on mx[01-03]; 28.39 on mx04``, the largest group first."""
     ordered = sorted(compared.by_value.items(), key=lambda group: -len(group[1]))
-    parts_named = [f"{value} on {_places(context, compared, group)}" for value, group in ordered]
+    shown = [f"{value} on {_places(context, compared, group)}" for value, group in ordered]
     word = "versions" if compared.subject in VERSIONS else "values"
     device = f" of {compared.among}" if compared.among else ""
-    head = f"{compared.subject}{device}, {len(parts_named)} {word}"
-    return f"{head}: {listed(parts_named, _MOST_VALUES, '; ')}"
+    head = f"{compared.subject}{device}, {len(shown)} {word}"
+    return f"{head}: {listed(shown, _MOST_VALUES, '; ')}"
 
 
 _MOST_VALUES = 4
@@ -191,11 +191,9 @@ def _places(context: Context, compared: Compared, group: Sequence[ItemRecord]) -
     for record in (r for others in compared.by_value.values() for r in others):
         every[record.nodes[0]] = every.get(record.nodes[0], 0) + 1
     whole = dict.fromkeys(node for node, parts in here.items() if len(parts) == every[node])
-    parts_named = [folded(_in_order(context, whole))] if whole else []
-    parts_named += [
-        f"{node} {','.join(parts)}" for node, parts in here.items() if node not in whole
-    ]
-    return listed(parts_named, _MOST_VALUES)
+    shown = [folded(_in_order(context, whole))] if whole else []
+    shown += [f"{node} {','.join(parts)}" for node, parts in here.items() if node not in whole]
+    return listed(shown, _MOST_VALUES)
 
 
 RULES: tuple[CauseRule, ...] = (differences,)

@@ -225,7 +225,7 @@ class Model:
     def score(self, faults: Hypothesis) -> float:
         """Log of prior times likelihood, relative to a cluster without a fault."""
         if faults not in self._scores:
-            numbers = {n for fault in faults for n in self.evidence.of_part[fault.part]}
+            numbers = self.evidence.using(fault.part for fault in faults)
             total = sum(map(self.prior, faults))
             for number in sorted(numbers):
                 execution = self.evidence.executions[number]

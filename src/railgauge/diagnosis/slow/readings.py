@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import median
@@ -104,6 +104,10 @@ class RunReadings:
     @property
     def platform(self) -> Platform:
         return self.forms.platform
+
+    def using(self, parts: Iterable[int]) -> set[int]:
+        """The numbers of the executions that use any of these parts."""
+        return {number for part in parts for number in self.of_part[part]}
 
     def is_known(self, one: Measurable) -> bool:
         """Whether it is known what healthy parts reach in this measurement."""

@@ -267,7 +267,7 @@ class _Search:
                 yield _Unexplained(number, cost, slower, self._narrowed((number, losses), slower))
 
     def _touched(self, faults: Hypothesis) -> set[int]:
-        return {number for fault in faults for number in self._model.evidence.of_part[fault.part]}
+        return self._model.evidence.using(fault.part for fault in faults)
 
     def _narrowed(self, at: tuple[int, Losses], slower: Iterable[ShareReading]) -> _Narrow:
         if at not in self._narrow:
@@ -284,7 +284,7 @@ class _Search:
         """
         evidence = self._model.evidence
         used: dict[int, list[int]] = {part: [] for part in parts}
-        measured = {number for part in parts for number in evidence.of_part[part]}
+        measured = evidence.using(parts)
         readings = (r for one in unexplained if one.number in measured for r in one.slower)
         for number, reading in enumerate(readings):
             for part in used.keys() & reading.places.at.keys():

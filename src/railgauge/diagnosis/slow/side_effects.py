@@ -64,7 +64,7 @@ def _beside_nics(model: Model, effects: Hypothesis, best: Hypothesis, rest: Hypo
     """How much better the effects, as faults, explain what their node measures without its NICs."""
     evidence = model.evidence
     node = evidence.parts[effects[0].part].node
-    over_nics = {n for nic in _nics(model, node) for n in evidence.of_part[evidence.number[nic]]}
-    used = {n for one in effects for n in evidence.of_part[one.part]}
+    over_nics = evidence.using(evidence.number[nic] for nic in _nics(model, node))
+    used = evidence.using(one.part for one in effects)
     some = [evidence.executions[number] for number in sorted(used - over_nics)]
     return sum(model.mixed(one, best) - model.mixed(one, rest) for one in some)

@@ -1,4 +1,4 @@
-"""The found_parts as causes: their English, made once from values and never read back. Pure."""
+"""The found parts as causes: their English, made once from values and never read back. Pure."""
 
 from __future__ import annotations
 

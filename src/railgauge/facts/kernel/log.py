@@ -178,7 +178,8 @@ def moments(
     The reading printed the node's uptime last. Records count by the uptime, so the node's date is
     not needed and may be wrong.
     """
-    end = transcript.span and transcript.span[1]
+    span = transcript.span
+    end = span[1] if span else None
     for record in records:
         if end is None or reading.up_s is None:
             yield None

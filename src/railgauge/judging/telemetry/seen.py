@@ -155,10 +155,10 @@ def moved(
 
 def _started_before_s(transcript: Transcript, run: Sequence[Transcript]) -> float:
     """Return how long before the first command of the repeat its sampler was started."""
-    first = _start(run)
-    if transcript.span is None or first is None:
+    span, first = transcript.span, _start(run)
+    if span is None or first is None:
         raise TelemetryUnread("when the measurement began is not known")
-    return first - transcript.span[0].timestamp()
+    return first - span[0].timestamp()
 
 
 def _measuring(run: Iterable[Transcript]) -> list[tuple[float, float]]:

@@ -70,6 +70,6 @@ def of_case(result: CaseResult | None) -> Iterator[Stretch]:
     """
     every = (one for run in (result.runs if result else ()) for one in run)
     for output in (one for one in every if one.role not in WATCHING_ROLES):
-        if output.span:
-            began, ended = output.span
+        if span := output.span:
+            began, ended = span
             yield Stretch(began, max(began, ended))

@@ -80,8 +80,8 @@ def _read_phases(
     """Read the documents of a run in phases, one behind each line that names its phase."""
     version: str | None = None
     jobs: dict[str, object] = {}
-    for _, job_file in phases:
-        version, summary = _read_json(job_file, collector)
+    for _, printed in phases:
+        version, summary = _read_json(printed, collector)
         found = summary.get("jobs")
         if isinstance(found, dict):
             if found.keys() & jobs.keys():

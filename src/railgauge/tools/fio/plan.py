@@ -145,7 +145,7 @@ def output_checks(asked: ToolRequest, sides: tuple[SideOutput, ...]) -> tuple[Ou
     wanted_s = sum(job.asked["seconds"] for job in jobs if job.is_timed)
     return (
         equal("jobs", ", ".join(job.name for job in jobs), ", ".join(of_jobs) or None),
-        *(claim for job in jobs for claim in _of_job(job, of_jobs.get(job.name))),
+        *(check for job in jobs for check in _of_job(job, of_jobs.get(job.name))),
         *_places(jobs, sides[0].argv, of_jobs),
         *long_enough(sides[0], float(wanted_s), "for all its jobs"),
     )

@@ -198,5 +198,5 @@ def output_checks(
                 continue
             own = of_jobs.get(phase.name)
             for name, wanted in phase.options.items():
-                told_of = own.get(name, "") if own else None
-                yield replace(equal(f"{name} of {phase.name}", wanted, told_of), node=side.node)
+                reported = own.get(name, "") if own else None
+                yield replace(equal(f"{name} of {phase.name}", wanted, reported), node=side.node)
